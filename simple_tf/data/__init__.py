@@ -1,0 +1,1 @@
+"""Everything that was ever played: episode codec, append-only store, windows, start states."""

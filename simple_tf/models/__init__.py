@@ -1,0 +1,1 @@
+"""World models: Keras networks that predict the next frame and reward."""
