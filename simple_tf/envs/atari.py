@@ -1,0 +1,151 @@
+"""Atari 2600 games on the Arcade Learning Environment, seen as the original SimPLe saw them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import ale_py
+import gin
+import numpy as np
+
+from simple_tf.envs.frame_processing import FrameProcessor
+from simple_tf.envs.game import Game, GameSource, Outcome
+
+# The 36 games of the paper's tables.
+PAPER_GAMES = (
+    "alien amidar assault asterix asteroids atlantis bank_heist battle_zone beam_rider bowling "
+    "boxing breakout chopper_command crazy_climber demon_attack fishing_derby freeway frostbite "
+    "gopher gravitar hero ice_hockey jamesbond kangaroo krull kung_fu_master ms_pacman "
+    "name_this_game pong private_eye qbert riverraid road_runner seaquest up_n_down yars_revenge"
+).split()
+
+_NOOP = ale_py.Action.NOOP
+
+
+@gin.configurable
+@dataclasses.dataclass(frozen=True)
+class AtariSettings:
+    """How an Atari game is presented to the agent; the defaults are the original's.
+
+    Attributes:
+      frame_skip: emulator frames per agent step; the action is held, rewards are summed, and the
+        frame is the pixelwise maximum of the last two.
+      resize_factor: both sides of the 210x160 screen are divided by this (area mean, truncated).
+      grayscale: one channel instead of three.
+      noop_range: fewest and most agent steps without action at the start of an episode, drawn
+        uniformly, both included. (0, 0) starts at the first screen.
+      sticky_probability: chance that an emulator frame repeats the action of the frame before, as
+        recommended by Machado et al. (2018), section 5.
+    """
+
+    frame_skip: int = 4
+    resize_factor: int = 2
+    grayscale: bool = False
+    noop_range: tuple[int, int] = (1, 8)
+    sticky_probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        fewest, most = self.noop_range
+        if self.frame_skip < 1:
+            raise ValueError(f"frame_skip must be at least 1, not {self.frame_skip}.")
+        if not 0 <= fewest <= most:
+            raise ValueError(f"noop_range must be (fewest, most), not {self.noop_range}.")
+        if not 0.0 <= self.sticky_probability < 1.0:
+            raise ValueError(
+                f"sticky_probability must be in [0, 1), not {self.sticky_probability}."
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class AtariSource(GameSource):
+    """An Atari game by its snake_case name."""
+
+    name: str
+    settings: AtariSettings
+
+    def make(self) -> AtariGame:
+        return AtariGame(self.name, self.settings)
+
+    def settings_dict(self) -> dict[str, Any]:
+        return {"emulator": f"ale_py {ale_py.__version__}", **dataclasses.asdict(self.settings)}
+
+
+def atari_names() -> list[str]:
+    """Returns the snake_case names of all games that ship with ale_py, sorted."""
+    return sorted(ale_py.roms.get_all_rom_ids())
+
+
+class AtariGame(Game):
+    """One emulator. See `AtariSettings` for what the agent sees."""
+
+    def __init__(self, name: str, settings: AtariSettings):
+        self._settings = settings
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+        self._ale = ale_py.ALEInterface()
+        # Sticky actions are drawn here, from the episode's seed, not by the emulator.
+        self._ale.setFloat("repeat_action_probability", 0.0)
+        rom = ale_py.roms.get_rom_path(name)
+        if rom is None:
+            raise ValueError(f"ale_py has no game called {name!r}.")
+        self._ale.loadROM(rom)
+        self._actions = self._ale.getMinimalActionSet()
+        self.action_meanings = tuple(action.name for action in self._actions)
+        height, width = self._ale.getScreenDims()
+        # The last two raw frames of a step. As in the original, a game over in the middle of a
+        # step leaves older content in place.
+        self._previous = np.zeros((height, width, 3), np.uint8)
+        self._latest = np.zeros((height, width, 3), np.uint8)
+        self._processor = FrameProcessor(
+            (height, width, 3), settings.resize_factor, settings.grayscale
+        )
+        self.frame_shape = self._processor.frame_shape
+        self._rng = np.random.default_rng(0)
+        self._held = _NOOP
+
+    def reset(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        fewest, most = self._settings.noop_range
+        self._start()
+        for _ in range(int(self._rng.integers(fewest, most + 1))):
+            if self._hold(_NOOP)[1]:
+                self._start()
+
+    def step(self, action: int) -> Outcome:
+        raw_reward, over = self._hold(self._actions[action])
+        return Outcome(raw_reward, over, False)
+
+    def write_frame(self, out: np.ndarray) -> None:
+        np.maximum(self._previous, self._latest, out=self._processor.image)
+        self._processor.write_frame(out)
+
+    def screen(self) -> np.ndarray:
+        return self._ale.getScreenRGB()
+
+    def _start(self) -> None:
+        self._ale.reset_game()
+        self._held = _NOOP
+        self._ale.getScreenRGB(self._latest)
+        np.copyto(self._previous, self._latest)
+
+    def _hold(self, action: ale_py.Action) -> tuple[float, bool]:
+        """Repeats the action for one agent step; returns the summed reward and whether it ended."""
+        ale, skip = self._ale, self._settings.frame_skip
+        raw_reward = 0.0
+        for frame in range(skip):
+            raw_reward += ale.act(self._executed(action))
+            if frame == skip - 2:
+                ale.getScreenRGB(self._previous)
+            elif frame == skip - 1:
+                ale.getScreenRGB(self._latest)
+            if ale.game_over():
+                return raw_reward, True
+        if skip == 1:
+            np.copyto(self._previous, self._latest)
+        return raw_reward, False
+
+    def _executed(self, action: ale_py.Action) -> ale_py.Action:
+        probability = self._settings.sticky_probability
+        if not probability or self._rng.random() >= probability:
+            self._held = action
+        return self._held
