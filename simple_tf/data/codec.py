@@ -7,6 +7,7 @@ PNG bytes. A window of frames is therefore one contiguous range of bytes: one re
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,10 @@ from simple_tf.data.errors import DamageError
 # TFRecord puts the length (8 bytes) and its CRC (4) before the data, and the data's CRC (4) after.
 _RECORD_PREFIX = 12
 _RECORD_SUFFIX = 4
+
+# Where a frame's compressed pixels begin in its record, and how many other bytes there are.
+STREAM_OFFSET = _RECORD_PREFIX + png.STREAM_BEGIN
+STREAM_OVERHEAD = _RECORD_PREFIX + png.NUM_OTHER_BYTES + _RECORD_SUFFIX
 
 # Far more than the steps of the longest episode a game can have (about 27,000 steps in 30 minutes).
 _MAX_RECORDS = 1 << 24
@@ -103,42 +108,30 @@ def read_description(path: Path) -> StoreDescription:
         raise DamageError(f"{path}: {_reason(error)}") from error
 
 
-def read_zlib_streams(episode: StoredEpisode, first: int, count: int) -> list[bytes]:
-    """Reads the compressed pixel rows of frames [first, first + count) with one disk access.
+def read_frames(episode: StoredEpisode, first: int = 0, count: int | None = None) -> np.ndarray:
+    """Reads and decodes frames [first, first + count): uint8 [count, H, W, C]; all by default.
 
     Raises:
         DamageError: The file has changed since it was verified.
     """
-    offsets = episode.frame_offsets[first : first + count + 1]
-    begin = int(offsets[0])
-    try:
-        with open(episode.path, "rb", buffering=0) as file:  # noqa: PTH123  # Path.open: 2x slower.
-            data = os.pread(file.fileno(), int(offsets[-1]) - begin, begin)
-    except OSError as error:
-        raise DamageError(f"{episode.path}: {error.strerror}") from error
-    ends = (offsets - begin).tolist()
-    try:
-        return [
-            png.zlib_stream(data[ends[i] + _RECORD_PREFIX : ends[i + 1] - 4], episode.frame_shape)
-            for i in range(count)
-        ]
-    except ValueError as error:
-        message = f"{episode.path}: one of frames {first} to {first + count - 1}: {error}"
-        raise DamageError(message) from error
-
-
-def read_frames(episode: StoredEpisode, first: int = 0, count: int | None = None) -> np.ndarray:
-    """Reads and decodes frames [first, first + count): uint8 [count, H, W, C]; all by default."""
     count = episode.num_frames - first if count is None else count
-    streams = tf.constant(read_zlib_streams(episode, first, count))
-    return decode_streams(streams, episode.frame_shape).numpy()
+    offsets = episode.frame_offsets[first : first + count + 1].tolist()
+    try:
+        with episode.path.open("rb") as file:
+            file.seek(offsets[0])
+            records = [file.read(end - begin) for begin, end in itertools.pairwise(offsets)]
+        pngs = [record[_RECORD_PREFIX:-_RECORD_SUFFIX] for record in records]
+        return np.stack([png.decode_frame(data, episode.frame_shape) for data in pngs])
+    except (OSError, ValueError) as error:
+        message = f"{episode.path}: frames {first} to {first + count - 1}: {error}"
+        raise DamageError(message) from error
 
 
 def decode_streams(streams: tf.Tensor, shape: png.FrameShape) -> tf.Tensor:
     """Decompresses pixel rows inside TensorFlow: several threads can, with no Python lock.
 
     Args:
-        streams: string [N], as from `read_zlib_streams`.
+        streams: string [N], the zlib streams of PNG files as `png.encode_frame` makes them.
         shape: [H, W, C] of the frames.
 
     Returns:

@@ -56,7 +56,7 @@ def check_can_hold_store(directory: Path) -> None:
     if not directory.exists() or (directory / MANIFEST_NAME).exists():
         return
     names = [path.name for path in directory.iterdir() if not path.name.startswith(".")]
-    if any(not name.startswith("iteration_") for name in names):
+    if names and not any(name.startswith("iteration_") for name in names):
         raise StoreError(
             f"{directory} is neither empty nor an episode store: it holds {sorted(names)[0]}, "
             "so choose another directory"

@@ -23,7 +23,8 @@ _COMPRESSION_LEVEL = 3
 # Where things are in our files: signature and IHDR (33), IDAT's length and name (8), the zlib
 # stream, IDAT's CRC (4), IEND (12).
 _HEADER_BYTES = 33
-_STREAM_BEGIN = 41
+STREAM_BEGIN = 41
+NUM_OTHER_BYTES = STREAM_BEGIN + 16
 _STREAM_END = -16
 _CRC_END = -12
 _IEND = b"\x00\x00\x00\x00IEND\xaeB`\x82"
@@ -79,12 +80,12 @@ def zlib_stream(png: bytes, shape: FrameShape) -> bytes:
     if not png.startswith(png_header(shape)):
         raise ValueError(f"it is not a PNG image of {shape[0]}x{shape[1]}x{shape[2]}")
     length = int.from_bytes(png[_HEADER_BYTES : _HEADER_BYTES + 4], "big")
-    if length != len(png) - _STREAM_BEGIN + _STREAM_END or not png.endswith(_IEND):
+    if length != len(png) - STREAM_BEGIN + _STREAM_END or not png.endswith(_IEND):
         raise ValueError("its PNG chunks do not fit its length")
     crc = int.from_bytes(png[_STREAM_END:_CRC_END], "big")
     if zlib.crc32(png[_HEADER_BYTES + 4 : _STREAM_END]) != crc:
         raise ValueError("its pixels do not match PNG's checksum")
-    return png[_STREAM_BEGIN:_STREAM_END]
+    return png[STREAM_BEGIN:_STREAM_END]
 
 
 @functools.lru_cache(maxsize=8)
