@@ -1,9 +1,9 @@
 """Lossless frames: PNG with no row filter, written and read with zlib alone.
 
 Atari frames are flat areas of few colours, where PNG's row filters only hide repetitions from the
-compressor: unfiltered files are smaller than those of a general encoder, several times cheaper to
-write, and any PNG reader understands them (numbers in docs/episode_store.md). No TensorFlow here:
-emulator worker processes encode what they play.
+compressor. Without them files are about as small as those of a general encoder and several times
+cheaper to write, and any PNG reader understands them (numbers in docs/episode_store.md). No
+TensorFlow here: emulator worker processes encode what they play.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 FrameShape = tuple[int, ...]  # [H, W, C]; `check_frame_shape` says which are possible.
 
 _COLOUR_TYPES = {1: 0, 3: 2}  # Channels to PNG's code: grayscale, RGB.
-# Level 6 would save a quarter of the bytes for twice the time, while a game is being played.
+# The fastest level that looks for long matches; level 6 takes two to four times as long, while a
+# game is being played, to save a quarter of the bytes.
 _COMPRESSION_LEVEL = 3
 
 # Where things are in our files: signature and IHDR (33), IDAT's length and name (8), the zlib

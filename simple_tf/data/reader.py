@@ -40,7 +40,7 @@ class WindowReader:
         """Reads one batch, with one disk access per window.
 
         Args:
-            episodes: int64 [B], positions in the list of episodes.
+            episodes: int64 [B] of known B, positions in the list of episodes.
             first_frames: int64 [B].
 
         Returns:
@@ -70,8 +70,7 @@ class WindowReader:
         lengths = offsets[:, 1:] - offsets[:, :-1] - codec.STREAM_OVERHEAD
         streams = tf.strings.substr(data[:, tf.newaxis], begins, lengths)  # [B, L]
         frames = codec.decode_streams(tf.reshape(streams, [-1]), self._frame_shape)
-        batch_size = data.shape[0] or tf.shape(data)[0]
-        return tf.reshape(frames, [batch_size, self._length, *self._frame_shape])
+        return tf.reshape(frames, [offsets.shape[0], self._length, *self._frame_shape])
 
 
 def _byte_range(
