@@ -15,12 +15,12 @@ from simple_tf.data.store import EpisodeStore
 FRAME_SHAPE = (12, 10, 3)
 
 
-@pytest.fixture()
+@pytest.fixture
 def description() -> StoreDescription:
     return StoreDescription("pong", FRAME_SHAPE, ("NOOP", "UP", "DOWN"), {"frame_skip": 4})
 
 
-@pytest.fixture()
+@pytest.fixture
 def make_frames() -> Callable[..., np.ndarray]:
     """Noise, with (iteration, index, number of the frame) in the first pixel."""
 
@@ -34,7 +34,7 @@ def make_frames() -> Callable[..., np.ndarray]:
     return make
 
 
-@pytest.fixture()
+@pytest.fixture
 def make_episode(make_frames: Callable[..., np.ndarray]) -> Callable[..., Episode]:
     """Builds an episode through the recorder, with random actions and rewards."""
 
@@ -53,7 +53,7 @@ def make_episode(make_frames: Callable[..., np.ndarray]) -> Callable[..., Episod
     return make
 
 
-@pytest.fixture()
+@pytest.fixture
 def make_store(
     tmp_path: Path, description: StoreDescription, make_episode: Callable[..., Episode]
 ) -> Callable[..., EpisodeStore]:

@@ -41,7 +41,7 @@ def test_layout_on_disk(make_store):
 def test_a_key_is_written_once(make_store, make_episode):
     opened = make_store([[6]])
     before = opened.episodes[0].path.read_bytes()
-    with pytest.raises(StoreError, match="episode_00000.tfrecord exists already"):
+    with pytest.raises(StoreError, match=r"episode_00000\.tfrecord exists already"):
         opened.append(make_episode(0, 0, 9))
     assert opened.episodes[0].path.read_bytes() == before
     assert opened.num_steps() == 6
@@ -109,7 +109,7 @@ def test_the_manifest_can_be_lost(make_store, description, text):
 def test_without_a_manifest_another_description_is_still_refused(make_store, description):
     directory = make_store([[6]]).directory
     (directory / "manifest.json").unlink()
-    with pytest.raises(StoreError, match="settings.frame_skip"):
+    with pytest.raises(StoreError, match=r"settings\.frame_skip"):
         EpisodeStore.create_or_open(directory, dataclasses.replace(description, settings={}))
 
 
