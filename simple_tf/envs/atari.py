@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from pathlib import Path
 from typing import Any
 
 import ale_py
@@ -71,9 +73,23 @@ class AtariSource(GameSource):
         return {"emulator": f"ale_py {ale_py.__version__}", **dataclasses.asdict(self.settings)}
 
 
-def atari_names() -> list[str]:
-    """Returns the snake_case names of all games that ship with ale_py, sorted."""
-    return sorted(ale_py.roms.get_all_rom_ids())
+@functools.cache
+def atari_names() -> tuple[str, ...]:
+    """Returns the snake_case names of all games that ale_py can play alone, sorted.
+
+    A few cartridges that it ships need two players (combat); the emulator would end the process
+    on loading them.
+    """
+    paths = {name: ale_py.roms.get_rom_path(name) for name in ale_py.roms.get_all_rom_ids()}
+    supported = ale_py.ALEInterface.isSupportedROM
+    return tuple(sorted(name for name, path in paths.items() if path and supported(path)))
+
+
+def _rom(name: str) -> Path:
+    path = ale_py.roms.get_rom_path(name) if name in atari_names() else None
+    if path is None:
+        raise ValueError(f"There is no Atari game called {name!r}.")
+    return path
 
 
 class AtariGame(Game):
@@ -85,10 +101,7 @@ class AtariGame(Game):
         self._ale = ale_py.ALEInterface()
         # Sticky actions are drawn here, from the episode's seed, not by the emulator.
         self._ale.setFloat("repeat_action_probability", 0.0)
-        rom = ale_py.roms.get_rom_path(name)
-        if rom is None:
-            raise ValueError(f"ale_py has no game called {name!r}.")
-        self._ale.loadROM(rom)
+        self._ale.loadROM(_rom(name))
         self._actions = self._ale.getMinimalActionSet()
         self.action_meanings = tuple(action.name for action in self._actions)
         height, width = self._ale.getScreenDims()

@@ -108,4 +108,4 @@ def _discrete_actions(name: str, space: gymnasium.Space) -> tuple[int, int]:
     """Returns the first action and the number of actions."""
     if not isinstance(space, gymnasium.spaces.Discrete):
         raise ValueError(f"{name} has the action space {space}. {_SUPPORTED}.")
-    return int(space.start.item()), int(space.n)
+    return int(space.start), int(space.n)  # type: ignore[arg-type]
