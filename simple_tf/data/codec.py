@@ -215,7 +215,7 @@ def _parse_episode(
             raise ValueError(f"it belongs to another store ({'; '.join(differences)})")
     description = header.description()
     frames = records[1:]
-    _check_frames(frames, header.integer("num_steps"), description.frame_shape)
+    check_frames(frames, header.integer("num_steps"), description.frame_shape)
     columns = EpisodeColumns(
         **{name: header.integer(name) for name in _INTEGERS[:4]},
         terminated=bool(header.integer("terminated")),
@@ -228,7 +228,10 @@ def _parse_episode(
     return _stored(path, columns, description.frame_shape, [len(record) for record in records])
 
 
-def _check_frames(frames: np.ndarray, num_steps: int, shape: png.FrameShape) -> None:
+def check_frames(
+    frames: Sequence[bytes] | np.ndarray, num_steps: int, shape: png.FrameShape
+) -> None:
+    """Raises ValueError unless these are T+1 PNG files of this shape."""
     if len(frames) != num_steps + 1:
         raise ValueError(f"it has {len(frames)} frames instead of {num_steps + 1}")
     for number, frame in enumerate(frames):

@@ -46,6 +46,7 @@ class StartSampler(tf.Module):
         self._actions = _resizable(np.zeros(0, np.int32))
         self._positions = _resizable(np.zeros(0, np.int32))
         self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
+        self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
 
     @property
     def num_starts(self) -> int:
@@ -86,7 +87,7 @@ class StartSampler(tf.Module):
         Returns:
             Frames, uint8 [B, K, H, W, C], and the actions taken between them, int32 [B, K-1].
         """
-        if not tf.inside_function() and not self.num_starts:
+        if not self._is_loaded:
             raise ValueError("load a store's episodes before drawing starts from them")
         chosen = tf.zeros([batch_size], tf.int32)
         if self._random_starts:
@@ -115,6 +116,7 @@ class StartSampler(tf.Module):
         self._actions.assign(actions)
         self._positions.assign(np.pad(positions, (0, capacity - len(positions))))
         self._num_starts.assign(len(positions))
+        self._is_loaded = True
 
     def _capacity_for(self, num_frames: int) -> int:
         capacity = int(tf.shape(self._frames)[0])

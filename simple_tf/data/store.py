@@ -10,10 +10,12 @@ they say, for people, and can be lost.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import errno
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
@@ -87,11 +89,14 @@ class EpisodeStore:
                 f"({'; '.join(existing.differences(description))}): "
                 "use those again, or another directory"
             )
-        path.mkdir(parents=True, exist_ok=True)
-        with layout.lock(path):
-            layout.remove_leftovers(path)
-            store = cls(path, description, on_damage)
-            store._write_manifest()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            with layout.lock(path):
+                layout.remove_leftovers(path)
+                store = cls(path, description, on_damage)
+                store._write_manifest()
+        except OSError as error:
+            raise StoreError(f"could not write to the store {path}: {_explain(error)}") from error
         return store
 
     @classmethod
@@ -230,6 +235,7 @@ class EpisodeStore:
                 f"{list(self._description.frame_shape)}, not {list(episode.frame_shape)}"
             )
         codec.check_actions(episode, self._description)
+        codec.check_frames(episode.png_frames, episode.num_steps, episode.frame_shape)
 
     def _write(self, path: Path, episode: Episode) -> StoredEpisode:
         """Writes under a temporary name beside `path`, then renames: all or nothing."""
@@ -254,15 +260,10 @@ class EpisodeStore:
             warnings.warn(f"the manifest was not updated: {_explain(error)}", stacklevel=3)
 
     def _write_manifest(self) -> None:
-        counts = {
-            iteration: {
-                "episodes": len(episodes),
-                "steps": sum(episode.num_steps for episode in episodes),
-                "bytes": sum(episode.num_bytes for episode in episodes),
-            }
-            for iteration in self.iterations
-            for episodes in [self.episodes_of(iteration)]
-        }
+        counts: dict[int, Counter[str]] = collections.defaultdict(Counter)
+        for episode in self._episodes.values():
+            sizes = {"episodes": 1, "steps": episode.num_steps, "bytes": episode.num_bytes}
+            counts[episode.iteration].update(sizes)
         write_manifest(self._directory, self._description, counts)
 
 

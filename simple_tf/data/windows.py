@@ -97,6 +97,11 @@ class WindowDataset:
         if min(num_input_frames, num_target_frames, batch_size) < 1:
             raise ValueError("a window dataset needs at least 1 input, 1 target and 1 window")
         chosen = store.iterations if iterations is None else tuple(iterations)
+        if not set(chosen) <= set(store.iterations):
+            raise ValueError(
+                f"{store.directory} has iterations {list(store.iterations)}, not all of "
+                f"{list(chosen)}"
+            )
         episodes = [episode for episode in store.episodes if episode.iteration in chosen]
         segments = split_episodes(episodes, split)
         length = num_input_frames + num_target_frames

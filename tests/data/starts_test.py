@@ -131,8 +131,10 @@ def test_nothing_is_trainable(make_store):
 
 
 def test_sampling_before_loading():
-    with pytest.raises(ValueError, match="load a store's episodes before"):
-        StartSampler(SHAPE, K).sample(2, tf.constant([0, 0]))
+    sampler = StartSampler(SHAPE, K)
+    for sample in (sampler.sample, tf.function(sampler.sample, jit_compile=True)):
+        with pytest.raises(ValueError, match="load a store's episodes before"):
+            sample(2, tf.constant([0, 0]))
 
 
 def test_episodes_too_short(make_store):

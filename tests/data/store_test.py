@@ -91,7 +91,10 @@ def test_an_episode_that_does_not_fit_is_refused(make_store, make_episode):
     episode = make_episode()
     with pytest.raises(ValueError, match="action 3 is out of range: pong has 3 actions"):
         opened.append(dataclasses.replace(episode, actions=np.full(6, 3)))
+    with pytest.raises(ValueError, match="frame 6: it is not a PNG image"):
+        opened.append(dataclasses.replace(episode, png_frames=(*episode.png_frames[:-1], b"no")))
     assert opened.episodes == ()
+    assert EpisodeStore.open(opened.directory).episodes == ()
 
 
 @pytest.mark.parametrize("text", [None, "", '{"format_version": 1, "game":'])

@@ -120,6 +120,11 @@ def test_no_window_is_long_enough(make_store):
         _windows(store, num_target_frames=20)
 
 
+def test_missing_iterations(make_store):
+    with pytest.raises(ValueError, match=r"has iterations \[0, 1\], not all of \[1, 2\]"):
+        _windows(make_store(ITERATIONS), iterations=[1, 2])
+
+
 def test_empty_store(make_store):
     with pytest.raises(ValueError, match="the 0 segments"):
         _windows(make_store([]))
