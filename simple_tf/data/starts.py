@@ -103,23 +103,22 @@ class StartSampler(tf.Module):
     def _fill(
         self, episodes: Sequence[StoredEpisode], segments: Sequence[Segment], positions: np.ndarray
     ) -> None:
-        capacity = self._capacity_for(sum(segment.num_frames for segment in segments))
-        frames = np.zeros((capacity, *self._frame_shape), np.uint8)
-        actions = np.zeros(capacity, np.int32)
-        place = 0
-        for number, begin, end in segments:
-            count = end - begin
-            frames[place : place + count] = codec.read_frames(episodes[number], begin, count)
-            actions[place : place + count - 1] = episodes[number].actions[begin : end - 1]
-            place += count
-        self._frames.assign(frames)
-        self._actions.assign(actions)
-        self._positions.assign(np.pad(positions, (0, capacity - len(positions))))
+        num_frames = sum(segment.num_frames for segment in segments)
+        capacity = self._capacity_for(num_frames)
+        # Frees what was loaded before: the largest iterations take gigabytes.
+        self._frames.assign(tf.zeros([0, *self._frame_shape], tf.uint8))
+        parts = [tf.constant(codec.read_frames(episodes[n], a, b - a)) for n, a, b in segments]
+        spare = tf.zeros([capacity - num_frames, *self._frame_shape], tf.uint8)
+        self._frames.assign(tf.concat([*parts, spare], axis=0))
+        # The last frame of a segment has no action after it; no start reaches its zero.
+        actions = [np.append(episodes[n].actions[a : b - 1], 0) for n, a, b in segments]
+        self._actions.assign(_padded(np.concatenate(actions), capacity))
+        self._positions.assign(_padded(positions, capacity))
         self._num_starts.assign(len(positions))
         self._is_loaded = True
 
     def _capacity_for(self, num_frames: int) -> int:
-        capacity = int(tf.shape(self._frames)[0])
+        capacity = int(tf.shape(self._actions)[0])
         return capacity if num_frames <= capacity else int(num_frames * _SPARE_CAPACITY)
 
 
@@ -128,12 +127,16 @@ def _resizable(value: np.ndarray) -> tf.Variable:
     return tf.Variable(value, shape=[None, *value.shape[1:]], trainable=False)
 
 
+def _padded(values: np.ndarray, length: int) -> np.ndarray:
+    return np.pad(values, (0, length - len(values))).astype(np.int32)
+
+
 def _start_positions(segments: Sequence[Segment], num_frames: int) -> np.ndarray:
-    """First frame of each valid start when the segments lie one after the other, int32 [N]."""
+    """First frame of each valid start when the segments lie one after the other, int64 [N]."""
     ends = np.cumsum([segment.num_frames for segment in segments])
     laid_out = [
         Segment(0, int(end) - segment.num_frames, int(end))
         for segment, end in zip(segments, ends, strict=True)
     ]
     table = WindowTable(laid_out, num_frames)
-    return table.locate(tf.range(table.num_windows, dtype=tf.int64))[1].numpy().astype(np.int32)
+    return table.locate(tf.range(table.num_windows, dtype=tf.int64))[1].numpy()
