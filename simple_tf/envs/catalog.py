@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 
-from simple_tf.envs.atari import AtariSettings, AtariSource, atari_names
+from simple_tf.envs.atari import AtariSource, atari_names
 from simple_tf.envs.game import GameSource
+from simple_tf.envs.settings import AtariSettings, GymnasiumSettings
 
 
 class UnknownGameError(ValueError):
@@ -25,7 +26,7 @@ def find_game(name: str) -> GameSource:
     if name in atari_names():
         return AtariSource(name, AtariSettings())
     # Imported late: emulator workers start faster without Gymnasium.
-    from simple_tf.envs.gymnasium_game import GymnasiumSettings, GymnasiumSource
+    from simple_tf.envs.gymnasium_game import GymnasiumSource
 
     if ":" in name or _is_registered(name):
         return GymnasiumSource(name, GymnasiumSettings())

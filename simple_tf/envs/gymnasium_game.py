@@ -5,33 +5,17 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import gin
 import gymnasium
 import numpy as np
 
 from simple_tf.envs.frame_processing import FrameProcessor
 from simple_tf.envs.game import Game, GameSource, Outcome
+from simple_tf.envs.settings import GymnasiumSettings
 
 _SUPPORTED = (
     "simple_tf plays environments whose observations are uint8 images of shape [height, width], "
     "[height, width, 1] or [height, width, 3] and whose actions are gymnasium.spaces.Discrete"
 )
-
-
-@gin.configurable
-@dataclasses.dataclass(frozen=True)
-class GymnasiumSettings:
-    """How a Gymnasium environment is presented to the agent: by default, just as it is.
-
-    Attributes:
-      frame_skip: environment steps per agent step; the action is held, rewards are summed.
-      resize_factor: both sides of the image are divided by this (area mean, truncated).
-      grayscale: one channel instead of three.
-    """
-
-    frame_skip: int = 1
-    resize_factor: int = 1
-    grayscale: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

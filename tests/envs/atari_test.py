@@ -4,7 +4,8 @@ import ale_py
 import numpy as np
 import pytest
 
-from simple_tf.envs.atari import PAPER_GAMES, AtariGame, AtariSettings, atari_names
+from simple_tf.envs.atari import PAPER_GAMES, AtariGame, atari_names
+from simple_tf.envs.settings import AtariSettings
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -1,8 +1,9 @@
 import gin
 import pytest
 
-from simple_tf.envs.atari import AtariSettings, AtariSource
+from simple_tf.envs.atari import AtariSource
 from simple_tf.envs.catalog import UnknownGameError, find_game
+from simple_tf.envs.settings import AtariSettings
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,8 @@ import pytest
 
 from simple_tf.envs.batch import GameBatch
 from simple_tf.envs.catalog import find_game
-from simple_tf.envs.gymnasium_game import GymnasiumGame, GymnasiumSettings
+from simple_tf.envs.gymnasium_game import GymnasiumGame
+from simple_tf.envs.settings import GymnasiumSettings
 
 
 @pytest.fixture(autouse=True)
