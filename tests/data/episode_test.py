@@ -1,6 +1,8 @@
 """The recorder builds what was played, and refuses what makes no sense."""
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -78,3 +80,9 @@ def test_contradictions_are_refused(field, value, message):
 def test_an_episode_without_steps_is_refused():
     with pytest.raises(ValueError, match="at least one"):
         EpisodeRecorder(0, 0, 0, FRAMES[0]).finish(terminated=False, truncated=True)
+
+
+def test_recording_needs_no_tensorflow():
+    """Emulator processes record episodes; importing TensorFlow would cost each of them seconds."""
+    program = "import sys, simple_tf.data.episode; sys.exit('tensorflow' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
