@@ -33,7 +33,7 @@ STREAM_OVERHEAD = _RECORD_PREFIX + png.NUM_OTHER_BYTES + _RECORD_SUFFIX
 # Far more than the steps of the longest episode a game can have (about 27,000 steps in 30 minutes).
 _MAX_RECORDS = 1 << 24
 
-_INTEGERS = ("iteration", "index", "seed", "num_noops", "terminated", "truncated")
+_INTEGERS = ("iteration", "index", "seed", "terminated", "truncated")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -217,7 +217,7 @@ def _parse_episode(
     frames = records[1:]
     check_frames(frames, header.integer("num_steps"), description.frame_shape)
     columns = EpisodeColumns(
-        **{name: header.integer(name) for name in _INTEGERS[:4]},
+        **{name: header.integer(name) for name in _INTEGERS[:3]},
         terminated=bool(header.integer("terminated")),
         truncated=bool(header.integer("truncated")),
         actions=header.integers("actions"),

@@ -24,8 +24,7 @@ class EpisodeColumns:
     Attributes:
         iteration: Outer-loop iteration it was played in.
         index: Its number within the iteration; (iteration, index) is its key.
-        seed: The seed it was played with.
-        num_noops: No-op steps played before its first frame.
+        seed: The seed it was played with; with the actions it gives the same frames again.
         terminated: The game was over.
         truncated: It was cut (step cap, or the interaction budget ended).
         actions: int32 [T].
@@ -36,7 +35,6 @@ class EpisodeColumns:
     iteration: int
     index: int
     seed: int
-    num_noops: int = 0
     terminated: bool
     truncated: bool
     actions: np.ndarray
@@ -99,14 +97,12 @@ class EpisodeRecorder:
         index: int,
         seed: int,
         first_frame: np.ndarray,
-        num_noops: int = 0,
     ):
         """Starts an episode at `first_frame`, uint8 [H, W, C]; see `EpisodeColumns`."""
         self._origin = {
             "iteration": iteration,
             "index": index,
             "seed": seed,
-            "num_noops": num_noops,
         }
         self._frame_shape = first_frame.shape
         self._png_frames = [png.encode_frame(first_frame)]
@@ -165,8 +161,8 @@ def _check_columns(episode: EpisodeColumns) -> None:
             "an episode needs one action, raw reward and reward for each of its steps (at least "
             f"one), but got {lengths[0]}, {lengths[1]} and {lengths[2]}"
         )
-    if min(episode.iteration, episode.index, episode.num_noops) < 0:
-        raise ValueError("iteration, index and num_noops of an episode must not be negative")
+    if min(episode.iteration, episode.index) < 0:
+        raise ValueError("iteration and index of an episode must not be negative")
     if not -(2**63) <= episode.seed < 2**63:
         raise ValueError(f"an episode's seed must fit in 64 bits, but it is {episode.seed}")
     if not (episode.terminated or episode.truncated):

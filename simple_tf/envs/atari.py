@@ -73,8 +73,12 @@ class AtariGame(Game):
         height, width = self._ale.getScreenDims()
         # The last two raw frames of a step. As in the original, a game over in the middle of a
         # step leaves older content in place.
-        self._previous = np.zeros((height, width, 3), np.uint8)
         self._latest = np.zeros((height, width, 3), np.uint8)
+        self._previous = np.zeros_like(self._latest) if settings.frame_skip > 1 else self._latest
+        # Where each emulator frame of a step is kept, if at all.
+        self._screens = ([None] * settings.frame_skip + [self._previous, self._latest])[
+            -settings.frame_skip :
+        ]
         self._processor = FrameProcessor(
             (height, width, 3), settings.resize_factor, settings.grayscale
         )
@@ -109,22 +113,18 @@ class AtariGame(Game):
 
     def _hold(self, action: ale_py.Action) -> tuple[float, bool]:
         """Repeats the action for one agent step; returns the summed reward and whether it ended."""
-        ale, skip = self._ale, self._settings.frame_skip
+        ale, sticky = self._ale, self._settings.sticky_probability > 0.0
         raw_reward = 0.0
-        for frame in range(skip):
-            raw_reward += ale.act(self._executed(action))
-            if frame == skip - 2:
-                ale.getScreenRGB(self._previous)
-            elif frame == skip - 1:
-                ale.getScreenRGB(self._latest)
+        for screen in self._screens:
+            raw_reward += ale.act(self._executed(action) if sticky else action)
+            if screen is not None:
+                ale.getScreenRGB(screen)
             if ale.game_over():
                 return raw_reward, True
-        if skip == 1:
-            np.copyto(self._previous, self._latest)
         return raw_reward, False
 
     def _executed(self, action: ale_py.Action) -> ale_py.Action:
-        probability = self._settings.sticky_probability
-        if not probability or self._rng.random() >= probability:
+        """Returns what a sticky joystick does when asked for `action`."""
+        if self._rng.random() >= self._settings.sticky_probability:
             self._held = action
         return self._held

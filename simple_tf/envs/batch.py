@@ -169,8 +169,9 @@ class GameBatch:
                 f"Expected {self.num_slots} integer actions, "
                 f"got {actions.dtype} of shape {actions.shape}."
             )
-        # Seen as unsigned, a negative action is a huge one: one comparison instead of two.
-        if actions.astype(np.uint64).max() >= self.num_actions:
+        # Python's own minimum and maximum: for a few numbers, numpy's cost several times as much.
+        listed = actions.tolist()
+        if min(listed) < 0 or max(listed) >= self.num_actions:
             raise ValueError(
                 f"Actions of {self.source.name} are 0 to {self.num_actions - 1}, got {actions}."
             )

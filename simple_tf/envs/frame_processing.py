@@ -100,8 +100,7 @@ class _BlockMean:
         for columns, total in self._columns_and_sum:
             np.add(columns[0], columns[1], out=total)
             _add_onto(total, columns[2:])
-        np.floor_divide(self._sums, self._area, out=self._sums)
-        np.copyto(out, self._sums, casting="unsafe")
+        np.floor_divide(self._sums, self._area, out=out, casting="unsafe")
 
     @staticmethod
     def fits(raw_shape: tuple[int, ...], factor: int) -> bool:

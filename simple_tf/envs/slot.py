@@ -53,6 +53,7 @@ class Slot:
         self._seed = rules.seed
         self._index = index
         self._arrays = arrays
+        self._observations = arrays.observations[0, index], arrays.observations[1, index]
         self._episode = 0
 
     def restart(self, buffer: int) -> None:
@@ -60,7 +61,7 @@ class Slot:
         arrays, i = self._arrays, self._index
         seed = derive_seed(self._seed, "episode", i, self._episode)
         self._episode += 1
-        self._view.start(seed, arrays.observations[buffer, i])
+        self._view.start(seed, self._observations[buffer])
         arrays.episode_seed[i] = seed
         self._write(FIRST, SeenStep(0.0, 0, False, False))
 
@@ -71,7 +72,7 @@ class Slot:
         inactive slot stays as it is.
         """
         arrays, i = self._arrays, self._index
-        before, after = arrays.observations[1 - buffer, i], arrays.observations[buffer, i]
+        before, after = self._observations[1 - buffer], self._observations[buffer]
         if not arrays.active[i]:
             after[:] = before
         elif arrays.step_type[i] == LAST:

@@ -19,7 +19,7 @@ def test_round_trip(tmp_path, make_episode, shape):
     episode = make_episode(3, 5, 20, shape)
     written = codec.write_episode(tmp_path / "episode", episode, about)
     (read,) = codec.read_episodes([tmp_path / "episode"], about)
-    for name in ("key", "seed", "num_noops", "terminated", "truncated", "path", "frame_shape"):
+    for name in ("key", "seed", "terminated", "truncated", "path", "frame_shape"):
         assert getattr(read, name) == getattr(written, name)
     for name in ("actions", "raw_rewards", "rewards"):
         np.testing.assert_array_equal(getattr(read, name), getattr(episode, name), strict=True)

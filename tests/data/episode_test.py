@@ -13,7 +13,7 @@ FRAMES = np.random.default_rng(0).integers(0, 256, (4, 12, 10, 3), dtype=np.uint
 
 
 def _recorder() -> EpisodeRecorder:
-    recorder = EpisodeRecorder(iteration=2, index=5, seed=-7, first_frame=FRAMES[0], num_noops=3)
+    recorder = EpisodeRecorder(iteration=2, index=5, seed=-7, first_frame=FRAMES[0])
     recorder.add(1, 0.0, 0, FRAMES[1])
     recorder.add(0, -20.0, -1, FRAMES[2])
     recorder.add(2, 4.5, 1, FRAMES[3])
@@ -28,7 +28,7 @@ def test_recorder_gives_back_what_was_played():
         episode.raw_rewards, np.array([0, -20, 4.5], np.float32), strict=True
     )
     np.testing.assert_array_equal(episode.rewards, np.array([0, -1, 1], np.int8), strict=True)
-    assert (episode.key, episode.seed, episode.num_noops) == ((2, 5), -7, 3)
+    assert (episode.key, episode.seed) == ((2, 5), -7)
     assert (episode.num_steps, episode.num_frames, episode.raw_return) == (3, 4, -15.5)
 
 
