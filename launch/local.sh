@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source launch/environment.sh
-ensure_environment
+ensure_environment ""  # No extras: the main job needs none.
 
 output_dir="runs/random_play-$(date +%Y%m%d-%H%M%S)"
 for argument in "$@"; do
