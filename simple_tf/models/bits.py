@@ -15,6 +15,7 @@ from simple_tf.models.layers import (
     NamedLayer,
     PositionSignal,
 )
+from simple_tf.models.losses import cross_entropy
 from simple_tf.models.noise import Noise
 from simple_tf.models.schedules import rising_linearly
 
@@ -113,8 +114,7 @@ class BitPredictor(NamedLayer):
             state = self._advance(chunk_gates + tf.matmul(state[1], output_weights), state[0])
             outputs.append(state[1])
         logits = self.logits(noise.dropout(tf.stack(outputs, axis=1), self.DROPOUT))
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
-        return tf.reduce_mean(losses, axis=1)
+        return tf.reduce_mean(cross_entropy(logits, targets), axis=1)
 
     def sample(self, source: tf.Tensor, noise: Noise, temperature: float) -> tf.Tensor:
         """Draws the bits chunk by chunk; [B, num_bits], -1 or 1; temperature 0: the likeliest."""

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from simple_tf.models.frame_network import ConvMiddle, NetworkSize
 from simple_tf.models.heads import FrameHead
+from simple_tf.models.layers import standardise
 from simple_tf.models.next_frame import NextFrameModel
 from simple_tf.models.noise import Noise
 from simple_tf.models.schedules import ScheduledSampling
@@ -31,7 +32,6 @@ class DeterministicModel(NextFrameModel):
         separate_target_actions: see `NextFrameModel`.
         num_input_frames: K.
         num_reward_classes: R.
-        recompute: see `NextFrameModel`.
         precision: see `NextFrameModel`.
         seed: of the initial weights.
     """
@@ -52,7 +52,6 @@ class DeterministicModel(NextFrameModel):
         separate_target_actions: bool = False,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
-        recompute: bool = False,
         precision: str = "float32",
         seed: int = 0,
     ) -> None:
@@ -67,7 +66,6 @@ class DeterministicModel(NextFrameModel):
             reward_clip=reward_clip,
             sampling=sampling or ScheduledSampling("prediction"),
             separate_target_actions=separate_target_actions,
-            recompute=recompute,
             precision=precision,
             seed=seed,
             name="deterministic",
@@ -76,6 +74,13 @@ class DeterministicModel(NextFrameModel):
         self.middle = ConvMiddle(
             self.size.bottom_channels, middle_layers, name="middle", **self.layer_options
         )
+
+    def stacked(self, frames: tf.Tensor) -> tf.Tensor:
+        """See `NextFrameModel`. The original standardises this model's inputs twice.
+
+        The second time only moves the last digits, but keeps gradients equal to the original's.
+        """
+        return super().stacked(standardise(frames))
 
     def corrupt_inputs(self, frames: tf.Tensor, noise: Noise) -> tf.Tensor:
         """Replaces a share of the pixels of [B, K, H, W, C] by the batch's median colour."""

@@ -1,4 +1,4 @@
-"""What a model's last layer means: losses on frames and rewards, and frames from predictions.
+"""What a model's last layer means: losses on frames, and frames from predictions.
 
 A head is a description without trainable weights: the model owns one dense layer of
 `num_outputs` units per pixel, the head gives them their meaning. So every model works with
@@ -12,6 +12,7 @@ from typing import Protocol
 import gin
 import tensorflow as tf
 
+from simple_tf.models.losses import clipped, cross_entropy
 from simple_tf.models.palette import Palette
 
 VALUES = 256
@@ -57,10 +58,8 @@ class SoftmaxHead(tf.Module):
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """See `FrameHead`."""
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            tf.cast(frames, tf.int32), tf.cast(self.logits(outputs), tf.float32)
-        )
-        return tf.reduce_mean(clipped(losses, self.clip), axis=[1, 2, 3])
+        losses = cross_entropy(self.logits(outputs), frames, self.clip)
+        return tf.reduce_mean(losses, axis=[1, 2, 3])
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """See `FrameHead`."""
@@ -127,23 +126,10 @@ class PaletteHead(tf.Module):
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """See `FrameHead`. Colours outside the palette count as the nearest inside."""
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            self.palette.encode(frames), self.logits(outputs)
-        )
-        return tf.reduce_mean(clipped(losses, self.clip), axis=[1, 2])
+        losses = cross_entropy(self.logits(outputs), self.palette.encode(frames), self.clip)
+        return tf.reduce_mean(losses, axis=[1, 2])
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """See `FrameHead`."""
         indices = tf.argmax(self.logits(outputs), axis=-1, output_type=tf.int32)
         return self.palette.decode(indices)
-
-
-def clipped(losses: tf.Tensor, clip: float) -> tf.Tensor:
-    """Returns max(loss - clip, 0): the gradient of the paper's max(loss, clip)."""
-    return tf.nn.relu(losses - clip)
-
-
-def reward_loss(logits: tf.Tensor, classes: tf.Tensor, clip: float) -> tf.Tensor:
-    """Returns the clipped cross-entropy of logits [..., R] on classes [...]."""
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(classes, logits)
-    return clipped(losses, clip)

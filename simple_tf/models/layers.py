@@ -238,8 +238,6 @@ class MeanWithAttention(NamedLayer):
 def standardise(frames: tf.Tensor) -> tf.Tensor:
     """Standardises every image and channel over its pixels.
 
-    Standardising twice, as the original's deterministic configuration does, changes nothing.
-
     Args:
         frames: [..., H, W, C], any numeric type.
 

@@ -60,7 +60,6 @@ class NextFrameModel(WorldModel):
         sampling: when predicted frames are fed back in training.
         separate_target_actions: whether target frames after the first embed their actions by a
             table of their own, as the original does; simulation never uses that table.
-        recompute: whether training recomputes activations instead of storing them.
         precision: Keras dtype policy: float32, mixed_bfloat16 or mixed_float16.
         seed: of the initial weights.
         name: Keras name.
@@ -78,7 +77,6 @@ class NextFrameModel(WorldModel):
         reward_clip: float,
         sampling: ScheduledSampling,
         separate_target_actions: bool,
-        recompute: bool,
         precision: str,
         seed: int,
         name: str,
@@ -95,7 +93,6 @@ class NextFrameModel(WorldModel):
         self.context = context
         self.reward_clip = reward_clip
         self.sampling = sampling
-        self.recompute = recompute
         self.latent: Latent | None = None
         self.actions = ActionEmbedding(num_actions, size.hidden_size, name="actions", **options)
         self.target_actions = (

@@ -42,7 +42,6 @@ class RecurrentModel(NextFrameModel):
         separate_target_actions: see `NextFrameModel`.
         num_input_frames: K.
         num_reward_classes: R.
-        recompute: see `NextFrameModel`.
         precision: see `NextFrameModel`.
         seed: of the initial weights.
     """
@@ -64,7 +63,6 @@ class RecurrentModel(NextFrameModel):
         separate_target_actions: bool = False,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
-        recompute: bool = False,
         precision: str = "float32",
         seed: int = 0,
     ) -> None:
@@ -79,7 +77,6 @@ class RecurrentModel(NextFrameModel):
             reward_clip=reward_clip,
             sampling=sampling or ScheduledSampling("linear", 40_000),
             separate_target_actions=separate_target_actions,
-            recompute=recompute,
             precision=precision,
             seed=seed,
             name="recurrent",

@@ -39,7 +39,6 @@ class StochasticDiscreteModel(NextFrameModel):
         separate_target_actions: see `NextFrameModel`.
         num_input_frames: K.
         num_reward_classes: R.
-        recompute: see `NextFrameModel`.
         precision: see `NextFrameModel`.
         seed: of the initial weights.
     """
@@ -63,7 +62,6 @@ class StochasticDiscreteModel(NextFrameModel):
         separate_target_actions: bool = False,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
-        recompute: bool = False,
         precision: str = "float32",
         seed: int = 0,
     ) -> None:
@@ -81,7 +79,6 @@ class StochasticDiscreteModel(NextFrameModel):
             reward_clip=reward_clip,
             sampling=sampling or ScheduledSampling("linear", 40_000),
             separate_target_actions=separate_target_actions,
-            recompute=recompute,
             precision=precision,
             seed=seed,
             name="stochastic_discrete",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tensorflow as tf
 
-from simple_tf.models.heads import reward_loss
 from simple_tf.models.interface import State, WindowLosses
+from simple_tf.models.losses import cross_entropy
 from simple_tf.models.noise import Noise
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def unroll(
     split = window.num_context
     reward_logits = tf.transpose(results.reward_logits[split:], [1, 0, 2])  # [B, n, R]
     target_rewards = reward_classes[:, model.num_input_frames - 1 :]
-    reward_losses = reward_loss(reward_logits, target_rewards, model.reward_clip)
+    reward_losses = cross_entropy(reward_logits, target_rewards, model.reward_clip)
     pixel = tf.reduce_mean(results.frame_loss[split:], axis=0)
     has_context = training and split > 0
     return WindowLosses(
@@ -148,60 +148,34 @@ class _Window:
         return t + 1, call.state, tf.concat([seen[:, 1:], newest], axis=1), results
 
     def _call(self, t: tf.Tensor, state: State, seen: tf.Tensor) -> _Call:
-        flat = tf.nest.flatten(state)
-
-        def compute(action: tf.Tensor, *flat_state: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            # A fresh source per computation: a recomputed call repeats its draws.
-            noise = self._noise.at(t) if self._training else None
-            packed = tf.nest.pack_sequence_as(state, flat_state)
-            call = self._compute(packed, seen, action, t, noise)
-            return (*tf.nest.flatten(call.state), *call[1:])
-
-        if self._training and self._model.recompute:
-            compute = tf.recompute_grad(compute)
-        results = compute(self._actions[t], *flat)
-        new_state = tf.nest.pack_sequence_as(state, results[: len(flat)])
-        return _Call(new_state, *results[len(flat) :])
-
-    def _compute(
-        self,
-        state: State,
-        seen: tf.Tensor,
-        action: tf.Tensor,
-        t: tf.Tensor,
-        noise: Noise | None,
-    ) -> _Call:
-        model = self._model
+        model, action = self._model, self._actions[t]
+        noise = self._noise.at(t)
+        dropout = noise if self._training else None
         frames = model.stacked(seen)
         inputs, state = model.network_inputs(state, frames)
-        bottom, skips = model.encoder(inputs, action, noise)
-        bottom, evidence = self._inject_latent(bottom, frames, action, t, noise)
-        middle, state = model.run_middle(bottom, state, noise)
-        features = model.decoder(middle, skips, action, noise)
+        bottom, skips = model.encoder(inputs, action, dropout)
+        bottom, evidence = self._inject_latent(bottom, frames, t, noise)
+        middle, state = model.run_middle(bottom, state, dropout)
+        features = model.decoder(middle, skips, action, dropout)
         outputs = model.outputs_layer(features)
         return _Call(
             state=state,
             frame_loss=model.head.loss(outputs, self._truth[t + 1]),
             reward_logits=tf.cast(model.reward(bottom, features), tf.float32),
             evidence=evidence,
-            outputs=tf.stop_gradient(outputs),
+            outputs=outputs,
         )
 
     def _inject_latent(
-        self,
-        bottom: tf.Tensor,
-        frames: tf.Tensor,
-        action: tf.Tensor,
-        t: tf.Tensor,
-        noise: Noise | None,
+        self, bottom: tf.Tensor, frames: tf.Tensor, t: tf.Tensor, noise: Noise
     ) -> tuple[tf.Tensor, tf.Tensor]:
         latent = self._model.latent
-        if latent is not None and noise is not None:
+        if latent is not None and self._training:
             target = self._model.stacked(self._truth[t + 1][:, None])
             both = tf.concat([frames, target], axis=-1)
-            return latent.train(bottom, both, action, self._step, noise)
+            return latent.train(bottom, both, self._actions[t], self._step, noise)
         if latent is not None:
-            bottom = latent.infer(bottom, self._noise.at(t))
+            bottom = latent.infer(bottom, noise)
         return bottom, tf.zeros([tf.shape(bottom)[0], 0])
 
     def _next_input(self, t: tf.Tensor, outputs: tf.Tensor) -> tf.Tensor:
