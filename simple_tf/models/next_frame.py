@@ -21,6 +21,10 @@ from simple_tf.models.noise import Noise, StatelessNoise
 from simple_tf.models.schedules import ScheduledSampling
 
 
+# These models contain no Python control flow on tensors, and converting them costs seconds.
+without_autograph = tf.autograph.experimental.do_not_convert
+
+
 class Latent(Protocol):
     """A stochastic component injected at the bottom of the network."""
 
@@ -137,6 +141,7 @@ class NextFrameModel(WorldModel):
         """
         return frames, state
 
+    @without_autograph
     def initial_state(
         self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
     ) -> State:
@@ -145,6 +150,7 @@ class NextFrameModel(WorldModel):
         self.check_history(frames)
         return ()
 
+    @without_autograph
     def step(
         self, state: State, frames: tf.Tensor, action: tf.Tensor, seed: tf.Tensor | tuple[int, int]
     ) -> Prediction:
@@ -159,6 +165,7 @@ class NextFrameModel(WorldModel):
         features = self.decoder(middle, skips, embedded, None)
         return Prediction(state, self.outputs_layer(features), self.reward(bottom, features))
 
+    @without_autograph
     def window_losses(
         self,
         frames: tf.Tensor,

@@ -12,7 +12,7 @@ from simple_tf.models.frame_network import NetworkSize
 from simple_tf.models.heads import FrameHead
 from simple_tf.models.interface import State
 from simple_tf.models.layers import NamedLayer
-from simple_tf.models.next_frame import NextFrameModel
+from simple_tf.models.next_frame import NextFrameModel, without_autograph
 from simple_tf.models.noise import Noise, StatelessNoise
 from simple_tf.models.schedules import ScheduledSampling
 from simple_tf.models.stochastic_discrete import bit_latent
@@ -90,6 +90,7 @@ class RecurrentModel(NextFrameModel):
         """See `NextFrameModel`: LSTM states."""
         return self.middle.zeros(batch_size, self.size.bottom_shape)
 
+    @without_autograph
     def initial_state(
         self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
     ) -> State:

@@ -10,7 +10,7 @@ from simple_tf.models.frame_network import ConvMiddle, NetworkSize
 from simple_tf.models.heads import FrameHead
 from simple_tf.models.interface import State
 from simple_tf.models.layers import Conv
-from simple_tf.models.next_frame import NextFrameModel
+from simple_tf.models.next_frame import NextFrameModel, without_autograph
 from simple_tf.models.schedules import ScheduledSampling
 
 INPUTS = ("stacked", "carried")
@@ -100,6 +100,7 @@ class StochasticDiscreteModel(NextFrameModel):
             return frames, state
         return tf.concat([frames, state], axis=-1), self.memory.update(state, frames)
 
+    @without_autograph
     def initial_state(
         self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
     ) -> State:

@@ -51,7 +51,9 @@ class WorldModelTrainer(tf.Module):
         self._loss_scale = LossScale(loss_scale) if loss_scale else None
         with tf.init_scope():
             optimizer.build(self._variables)
-        self._compiled_step = tf.function(self.apply, jit_compile=jit_compile)
+        self._compiled_step = tf.function(
+            self.apply, jit_compile=jit_compile, autograph=False
+        )
 
     @property
     def global_step(self) -> tf.Variable:

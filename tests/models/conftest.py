@@ -97,7 +97,7 @@ class Golden:
         """A compiled function of (global step, U) to the mean loss and its gradients."""
         window, variables = self.window(), list(self.variables.values())
 
-        @tf.function
+        @tf.function(autograph=False)
         def compute(step: tf.Tensor, uniform: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
             with tf.GradientTape() as tape:
                 losses = self.model.window_losses(*window, step, FixedNoise(uniform))
