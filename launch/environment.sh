@@ -1,0 +1,41 @@
+# Sourced by the other scripts: makes .venv with the pinned versions, once.
+# shellcheck shell=bash
+
+# Prints a Python that simple_tf runs on; $PYTHON, if set, is the only candidate.
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-python3.11 python3.10 python3 python}; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' \
+        2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo "simple_tf needs Python 3.10 or 3.11; found neither. Install one, or set PYTHON=/path/to/it." >&2
+  return 1
+}
+
+# ensure_environment [EXTRAS]: after this, .venv/bin/python has simple_tf and its dependencies.
+# A stamp that depends on everything that decides the result makes later calls instant.
+ensure_environment() {
+  local extras="${1:-}" python version stamp
+  if [ ! -x .venv/bin/python ]; then
+    python=$(find_python) || return 1
+    echo "Making .venv with $("$python" --version)." >&2
+    "$python" -m venv .venv || return 1
+  fi
+  version=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])') || return 1
+  stamp=".venv/installed-$({ cat setup.py "launch/constraints-$version.txt"; echo "$extras $PWD"; } \
+    | .venv/bin/python -c 'import hashlib, sys
+print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest()[:16])')"
+  if [ -e "$stamp" ]; then
+    return
+  fi
+  echo "Installing simple_tf${extras:+ with the extras $extras} into .venv: TensorFlow and its" \
+    "companions are about 600 MB to download, a few minutes the first time." >&2
+  local quiet=()
+  [ -t 2 ] || quiet=(--quiet)
+  .venv/bin/python -m pip install --disable-pip-version-check "${quiet[@]}" \
+    --constraint "launch/constraints-$version.txt" --editable ".${extras:+[$extras]}" >&2 || return 1
+  touch "$stamp"
+}

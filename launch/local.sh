@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Sets up .venv and runs the main job on this machine. Flags are passed on:
+#   bash launch/local.sh --game=freeway --seed=1
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source launch/environment.sh
+ensure_environment
+
+output_dir="runs/random_play-$(date +%Y%m%d-%H%M%S)"
+for argument in "$@"; do
+  case "$argument" in --output_dir=*) output_dir="${argument#*=}" ;; esac
+done
+
+.venv/bin/python -m simple_tf.collect --output_dir="$output_dir" "$@"
+.venv/bin/python -m simple_tf.data.inspect --store_dir="$output_dir/episodes"

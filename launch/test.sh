@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Sets up .venv and runs lint, type checks and tests. Arguments go to pytest:
+#   bash launch/test.sh tests/envs
+#   bash launch/test.sh -m slow
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source launch/environment.sh
+ensure_environment dev
+
+.venv/bin/ruff check .
+.venv/bin/ruff format --check --quiet .
+.venv/bin/mypy
+exec .venv/bin/python -m pytest "$@"

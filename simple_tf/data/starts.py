@@ -1,0 +1,142 @@
+"""Start states for simulated rollouts, drawn inside TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from simple_tf.data import codec
+from simple_tf.data.codec import StoredEpisode
+from simple_tf.data.split import Segment, split_episodes
+from simple_tf.data.store import EpisodeStore
+from simple_tf.data.windows import WindowTable
+
+# Iterations of equally many steps differ by one frame per episode, a few percent at most.
+_SPARE_CAPACITY = 1.125
+
+
+class StartSampler(tf.Module):
+    """Draws stacks of K consecutive real frames, and the actions between them.
+
+    `load` it once per iteration; `sample` is then pure TensorFlow, also inside a compiled
+    function. The frames lie in a variable of unknown static shape, whose real size is a capacity
+    with room to spare: loading another number of frames neither retraces (the size is not part of
+    the trace) nor, unless the capacity is exceeded, recompiles (XLA compiles for the real size).
+
+    What is loaded comes from the store, so there is no need to have it in checkpoints.
+    """
+
+    def __init__(
+        self, frame_shape: tuple[int, ...], num_input_frames: int, random_starts: bool = True
+    ):
+        """Makes an empty sampler.
+
+        Args:
+            frame_shape: [H, W, C].
+            num_input_frames: K, frames per start.
+            random_starts: False makes every start the beginning of the game.
+        """
+        super().__init__(name="start_sampler")
+        self._num_input_frames = num_input_frames
+        self._random_starts = random_starts
+        self._frame_shape = tuple(frame_shape)
+        self._frames = _resizable(np.zeros((0, *self._frame_shape), np.uint8))
+        self._actions = _resizable(np.zeros(0, np.int32))
+        self._positions = _resizable(np.zeros(0, np.int32))
+        self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
+        self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
+
+    @property
+    def num_starts(self) -> int:
+        """How many different starts are loaded."""
+        return int(self._num_starts.numpy())
+
+    def load(self, store: EpisodeStore) -> None:
+        """Replaces the starts by those of the train part of the store's latest iteration.
+
+        Raises:
+            ValueError: That iteration has no K consecutive frames, or frames of another shape.
+        """
+        if store.description.frame_shape != self._frame_shape:
+            raise ValueError(
+                f"the sampler was made for frames of shape {list(self._frame_shape)}, but "
+                f"{store.directory} has {list(store.description.frame_shape)}"
+            )
+        if not store.iterations:
+            raise ValueError(f"{store.directory} has no episode to start from")
+        episodes = store.episodes_of(store.iterations[-1])
+        segments = split_episodes(episodes, "train")
+        positions = _start_positions(segments, self._num_input_frames)
+        if not len(positions):
+            longest = max((segment.num_frames for segment in segments), default=0)
+            raise ValueError(
+                f"iteration {store.iterations[-1]} of {store.directory} has at most {longest} "
+                f"consecutive frames, but a start needs {self._num_input_frames}"
+            )
+        self._fill(episodes, segments, positions)
+
+    def sample(self, batch_size: int, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Draws starts, uniformly over all valid positions; the first is the game's beginning.
+
+        Args:
+            batch_size: B.
+            seed: int [2], a stateless seed: the same seed gives the same starts.
+
+        Returns:
+            Frames, uint8 [B, K, H, W, C], and the actions taken between them, int32 [B, K-1].
+        """
+        if not self._is_loaded:
+            raise ValueError("load a store's episodes before drawing starts from them")
+        chosen = tf.zeros([batch_size], tf.int32)
+        if self._random_starts:
+            drawn = tf.random.stateless_uniform(
+                [batch_size], seed, minval=0, maxval=self._num_starts, dtype=tf.int32
+            )
+            chosen = tf.where(tf.range(batch_size) == 0, 0, drawn)
+        first = tf.gather(self._positions, chosen)[:, tf.newaxis]  # [B, 1]
+        frames = tf.gather(self._frames, first + tf.range(self._num_input_frames))
+        actions = tf.gather(self._actions, first + tf.range(self._num_input_frames - 1))
+        return frames, actions
+
+    def _fill(
+        self, episodes: Sequence[StoredEpisode], segments: Sequence[Segment], positions: np.ndarray
+    ) -> None:
+        num_frames = sum(segment.num_frames for segment in segments)
+        capacity = self._capacity_for(num_frames)
+        # Frees what was loaded before: the largest iterations take gigabytes.
+        self._frames.assign(tf.zeros([0, *self._frame_shape], tf.uint8))
+        parts = [tf.constant(codec.read_frames(episodes[n], a, b - a)) for n, a, b in segments]
+        spare = tf.zeros([capacity - num_frames, *self._frame_shape], tf.uint8)
+        self._frames.assign(tf.concat([*parts, spare], axis=0))
+        # The last frame of a segment has no action after it; no start reaches its zero.
+        actions = [np.append(episodes[n].actions[a : b - 1], 0) for n, a, b in segments]
+        self._actions.assign(_padded(np.concatenate(actions), capacity))
+        self._positions.assign(_padded(positions, capacity))
+        self._num_starts.assign(len(positions))
+        self._is_loaded = True
+
+    def _capacity_for(self, num_frames: int) -> int:
+        capacity = int(tf.shape(self._actions)[0])
+        return capacity if num_frames <= capacity else int(num_frames * _SPARE_CAPACITY)
+
+
+def _resizable(value: np.ndarray) -> tf.Variable:
+    """A variable whose first dimension may change."""
+    return tf.Variable(value, shape=[None, *value.shape[1:]], trainable=False)
+
+
+def _padded(values: np.ndarray, length: int) -> np.ndarray:
+    return np.pad(values, (0, length - len(values))).astype(np.int32)
+
+
+def _start_positions(segments: Sequence[Segment], num_frames: int) -> np.ndarray:
+    """First frame of each valid start when the segments lie one after the other, int64 [N]."""
+    ends = np.cumsum([segment.num_frames for segment in segments])
+    laid_out = [
+        Segment(0, int(end) - segment.num_frames, int(end))
+        for segment, end in zip(segments, ends, strict=True)
+    ]
+    table = WindowTable(laid_out, num_frames)
+    return table.locate(tf.range(table.num_windows, dtype=tf.int64))[1].numpy()

@@ -1,0 +1,20 @@
+"""Random seeds derived from what they are for, so that counters are all a run has to remember."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+
+def derive_seed(seed: int, purpose: str, *counters: int) -> int:
+    """Returns a 63-bit seed that depends on all arguments and on nothing else.
+
+    Args:
+      seed: the run's seed.
+      purpose: what the seed is for, e.g. `"episode"`; keeps streams apart that share counters.
+      *counters: non-negative numbers, e.g. slot and episode.
+    """
+    entropy = (seed, zlib.crc32(purpose.encode()), *counters)
+    word = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
+    return int(word >> np.uint64(1))

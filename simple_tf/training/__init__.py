@@ -1,0 +1,1 @@
+"""What a run is made of: its configuration, and the order in which things happen."""

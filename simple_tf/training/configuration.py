@@ -1,0 +1,68 @@
+"""Finds and parses gin files: `--gin_file=sd.gin` works from any directory."""
+
+from __future__ import annotations
+
+import contextlib
+import tokenize
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import gin
+from absl import logging
+
+# What gin raises for a mistake in a file or a binding, depending on the mistake.
+_GIN_ERRORS = (ValueError, AttributeError, ImportError, SyntaxError, OSError, tokenize.TokenError)
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+class ConfigurationError(ValueError):
+    """A gin file is missing, or a binding is wrong; the message says which."""
+
+
+def shipped_directory() -> Path:
+    """Where the shipped gin files are: inside an installed package, or in a source checkout."""
+    installed = _PACKAGE / "configurations"
+    return installed if installed.is_dir() else _PACKAGE.parent / "gin"
+
+
+def find_gin_file(name: str) -> Path:
+    """Returns the file called `name`: as a path, or else among the shipped configurations."""
+    for candidate in (Path(name), shipped_directory() / name):
+        if candidate.is_file():
+            return candidate
+    shipped = ", ".join(sorted(path.name for path in shipped_directory().glob("*.gin")))
+    raise ConfigurationError(f"There is no gin file {name!r}. Shipped with simple_tf: {shipped}.")
+
+
+def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:
+    """Parses the files in order and then the bindings; anything unknown is an error.
+
+    Args:
+      gin_files: paths, or names of shipped files.
+      bindings: further lines of gin, which win over the files.
+    """
+    paths = [str(find_gin_file(name)) for name in gin_files]
+    gin.add_config_file_search_path(str(shipped_directory()))
+    try:
+        with _quiet_gin():
+            gin.parse_config_files_and_bindings(paths, list(bindings), skip_unknown=False)
+    except _GIN_ERRORS as error:
+        raise ConfigurationError(f"The configuration is wrong: {_on_one_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _quiet_gin() -> Iterator[None]:
+    """Gin logs an error for every place where it did not find an include, even if it then does."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.FATAL)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+def _on_one_line(error: Exception) -> str:
+    """Gin says on further lines where the error is."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines)

@@ -1,0 +1,164 @@
+"""Windows are exactly the valid ones, drawn uniformly, reproducibly, without end."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from simple_tf.data.split import split_episodes
+from simple_tf.data.windows import UniformSampler, WindowDataset
+
+ITERATIONS = [[30, 9, 3], [1, 17, 25]]
+
+
+def _windows(store, **changes) -> WindowDataset:
+    settings = {"split": "train", "num_input_frames": 4, "num_target_frames": 2}
+    settings |= {"batch_size": 5, "seed": 3} | changes
+    return WindowDataset(store, **settings)
+
+
+def _expected(store, make_frames, split, length):
+    """All windows by brute force: (frames, actions, reward classes)."""
+    for segment in split_episodes(store.episodes, split):
+        episode = store.episodes[segment.episode]
+        frames = make_frames(*episode.key, episode.num_steps, episode.frame_shape)
+        for first in range(segment.begin, segment.end - length + 1):
+            steps = slice(first, first + length - 1)
+            yield frames[first : first + length], episode.actions[steps], episode.rewards[steps] + 1
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_there_are_exactly_the_valid_windows(make_store, make_frames, split):
+    store = make_store(ITERATIONS)
+    dataset = _windows(store, split=split, num_input_frames=2, num_target_frames=1)
+    expected = list(_expected(store, make_frames, split, 3))
+    assert dataset.num_windows == len(expected)
+    batch = dataset.read(np.arange(dataset.num_windows))
+    for name, column in zip(
+        ("frames", "actions", "reward_classes"), zip(*expected, strict=True), strict=True
+    ):
+        np.testing.assert_array_equal(batch[name], np.stack(column))
+
+
+def test_batches_have_the_promised_form(make_store):
+    (batch,) = _windows(make_store(ITERATIONS)).batches().take(1)
+    assert batch["frames"].shape == (5, 6, 12, 10, 3)
+    assert batch["actions"].shape == batch["reward_classes"].shape == (5, 5)
+    assert [batch[name].dtype for name in batch] == [tf.uint8, tf.int32, tf.int32]
+
+
+def test_static_shapes_are_known_to_the_model(make_store):
+    spec = _windows(make_store(ITERATIONS)).batches().element_spec
+    assert spec["frames"].shape == (5, 6, 12, 10, 3)
+    assert spec["actions"].shape == spec["reward_classes"].shape == (5, 5)
+
+
+def test_windows_do_not_cross_an_episode_or_the_border(make_store):
+    store = make_store(ITERATIONS)
+    borders = {
+        store.episodes[segment.episode].key: segment.end
+        for segment in split_episodes(store.episodes, "train")
+    }
+    for batch in _windows(store).batches().take(50):
+        origin = batch["frames"].numpy()[:, :, 0, 0].astype(int)  # [B, L, (iteration, index, t)]
+        assert (np.diff(origin[..., :2], axis=1) == 0).all()
+        assert (np.diff(origin[..., 2], axis=1) == 1).all()
+        assert all(last[2] < borders[last[0], last[1]] for last in origin[:, -1])
+
+
+def test_a_resumed_run_sees_the_same_batches(make_store):
+    dataset = _windows(make_store(ITERATIONS))
+    undisturbed = list(dataset.batches().take(7))
+    resumed = list(dataset.batches(first_batch=4).take(3))
+    for before, after in zip(undisturbed[4:], resumed, strict=True):
+        for name in before:
+            np.testing.assert_array_equal(before[name], after[name])
+    assert not np.array_equal(undisturbed[0]["frames"], undisturbed[1]["frames"])
+
+
+def test_another_seed_gives_other_batches(make_store):
+    store = make_store(ITERATIONS)
+    (one,) = _windows(store).batches().take(1)
+    (other,) = _windows(store, seed=4).batches().take(1)
+    assert not np.array_equal(one["frames"], other["frames"])
+
+
+def test_drawing_is_uniform():
+    sampler = UniformSampler(num_windows=50, batch_size=100, seed=-1)
+    draws = np.concatenate([sampler(tf.constant(s, tf.int64)).numpy() for s in range(200)])
+    counts = np.bincount(draws, minlength=50)
+    chi_square = ((counts - 400.0) ** 2 / 400.0).sum()
+    assert len(counts) == 50
+    assert 23.98 < chi_square < 85.35  # 0.1 % and 99.9 % points for 49 degrees of freedom.
+
+
+def test_chosen_iterations_only(make_store):
+    dataset = _windows(make_store(ITERATIONS), iterations=[1])
+    seen = Counter(
+        int(number)
+        for batch in dataset.batches().take(20)
+        for number in batch["frames"][:, 0, 0, 0, 0]
+    )
+    assert set(seen) == {1}
+
+
+def test_later_episodes_do_not_change_a_dataset(make_store, make_episode):
+    store = make_store(ITERATIONS)
+    dataset = _windows(store)
+    (before,) = dataset.batches().take(1)
+    store.append(make_episode(2, 0, 30))
+    (after,) = dataset.batches().take(1)
+    np.testing.assert_array_equal(before["frames"], after["frames"])
+
+
+def test_no_window_is_long_enough(make_store):
+    store = make_store([[9, 12]])
+    with pytest.raises(ValueError, match=r"4 \+ 20 frames for train: the 2 segments .* at most 10"):
+        _windows(store, num_target_frames=20)
+
+
+def test_missing_iterations(make_store):
+    with pytest.raises(ValueError, match=r"has iterations \[0, 1\], not all of \[1, 2\]"):
+        _windows(make_store(ITERATIONS), iterations=[1, 2])
+
+
+def test_empty_store(make_store):
+    with pytest.raises(ValueError, match="the 0 segments"):
+        _windows(make_store([]))
+
+
+@pytest.mark.parametrize("numbers", [[-1], [10**6], []])
+def test_window_numbers_out_of_range(make_store, numbers):
+    with pytest.raises(ValueError, match="ask for windows 0 to"):
+        _windows(make_store(ITERATIONS)).read(numbers)
+
+
+def test_a_file_that_is_damaged_later_is_not_silently_used(make_store):
+    store = make_store([[40]])
+    dataset = _windows(store, num_input_frames=1, num_target_frames=1)
+    data = bytearray(store.episodes[0].path.read_bytes())
+    data[int(store.episodes[0].frame_offsets[5]) + 100] ^= 1
+    store.episodes[0].path.write_bytes(data)
+    with pytest.raises(tf.errors.OpError):
+        dataset.read([5])
+    store.episodes[0].path.write_bytes(data[:-3])
+    with pytest.raises(tf.errors.OpError, match="episode_00000"):
+        dataset.read([7])
+
+
+def test_a_process_that_stops_in_mid_stream_ends(make_store):
+    """Background reading must not keep the interpreter from going down."""
+    store = make_store(ITERATIONS)
+    program = f"""
+from simple_tf.data.store import EpisodeStore
+from simple_tf.data.windows import WindowDataset
+dataset = WindowDataset(EpisodeStore.open({str(store.directory)!r}), split="train",
+                        num_input_frames=4, num_target_frames=1, batch_size=64, seed=0)
+iterator = iter(dataset.batches())
+for _ in range(20):
+    next(iterator)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -1,0 +1,56 @@
+"""What a user's terminal shows, and what is set, when simple_tf and TensorFlow start."""
+
+import os
+import subprocess
+import sys
+
+
+def _run(code, **environment):
+    clean = {k: v for k, v in os.environ.items() if k not in ("TF_ENABLE_ONEDNN_OPTS",)}
+    clean.pop("TF_CPP_MIN_LOG_LEVEL", None)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**clean, **environment},
+    )
+
+
+def test_importing_everything_prints_nothing():
+    done = _run("import simple_tf, tensorflow, tf_agents.environments.py_environment")
+    assert done.stdout + done.stderr == ""
+
+
+def test_one_dnn_is_on_unless_the_user_decides_otherwise():
+    code = "import os, simple_tf; print(os.environ['TF_ENABLE_ONEDNN_OPTS'])"
+    assert _run(code).stdout.strip() == "1"
+    assert _run(code, TF_ENABLE_ONEDNN_OPTS="0").stdout.strip() == "0"
+
+
+def test_only_known_noise_is_filtered_from_the_import():
+    code = (
+        "import os\n"
+        "from simple_tf import _startup\n"
+        "with _startup._stderr_without_noise():\n"
+        "    os.write(2, b'E0000 Unable to register cuDNN factory: taken\\n')\n"
+        "    os.write(2, b'the driver is too old\\n')\n"
+    )
+    assert _run(code).stderr == "the driver is too old\n"
+
+
+def test_an_error_during_the_import_is_not_swallowed():
+    code = (
+        "from simple_tf import _startup\n"
+        "try:\n"
+        "    with _startup._stderr_without_noise():\n"
+        "        raise ImportError('no such library')\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+    )
+    assert _run(code).stdout.strip() == "no such library"
+
+
+def test_importing_the_package_does_not_import_tensorflow():
+    code = "import sys, simple_tf; print('tensorflow' in sys.modules)"
+    assert _run(code).stdout.strip() == "False"

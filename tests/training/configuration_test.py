@@ -1,0 +1,72 @@
+import gin
+import pytest
+
+from simple_tf.envs.catalog import find_game
+from simple_tf.training import random_play  # noqa: F401 (makes its settings known to gin)
+from simple_tf.training.configuration import (
+    ConfigurationError,
+    configure,
+    find_gin_file,
+    shipped_directory,
+)
+
+
+@pytest.fixture(autouse=True)
+def _clear_gin():
+    gin.clear_config()
+    yield
+    gin.clear_config()
+
+
+@pytest.mark.parametrize("path", sorted(shipped_directory().glob("*.gin")), ids=lambda p: p.name)
+def test_every_shipped_file_parses_strictly(path):
+    configure([path.name], [])
+
+
+def test_the_real_game_is_set_as_in_the_original():
+    configure(["random_play.gin"], [])
+    settings = find_game("pong").settings_dict()
+    del settings["emulator"]
+    assert settings == {
+        "frame_skip": 4,
+        "resize_factor": 2,
+        "grayscale": False,
+        "noop_range": (1, 8),
+        "sticky_probability": 0.0,
+    }
+    assert gin.query_parameter("collect_random_play.num_interactions") == 6400
+
+
+def test_a_path_wins_over_a_shipped_name(tmp_path, monkeypatch):
+    mine = tmp_path / "atari.gin"
+    mine.write_text("AtariSettings.frame_skip = 3\n")
+    monkeypatch.chdir(tmp_path)
+    configure(["atari.gin"], [])
+    assert find_game("pong").settings_dict()["frame_skip"] == 3
+
+
+def test_a_user_s_file_can_include_a_shipped_one(tmp_path, capfd):
+    mine = tmp_path / "mine.gin"
+    mine.write_text("include 'atari.gin'\nAtariSettings.grayscale = True\n")
+    configure([str(mine)], ["AtariSettings.frame_skip = 2"])
+    settings = find_game("pong").settings_dict()
+    assert (settings["grayscale"], settings["frame_skip"]) == (True, 2)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_missing_file_is_answered_with_those_that_exist():
+    with pytest.raises(ConfigurationError, match=r"no gin file 'sdd.gin'.*atari.gin"):
+        find_gin_file("sdd.gin")
+
+
+@pytest.mark.parametrize(
+    ("binding", "message"),
+    [
+        ("NoSuchThing.x = 1", "No configurable matching 'NoSuchThing'"),
+        ("AtariSettings.frame_skp = 1", "doesn't have a parameter named 'frame_skp'"),
+        ("AtariSettings.frame_skip = (", "configuration is wrong"),
+    ],
+)
+def test_a_wrong_binding_is_named(binding, message):
+    with pytest.raises(ConfigurationError, match=message):
+        configure(["atari.gin"], [binding])
