@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import gin
 import tensorflow as tf
 
 from simple_tf.models.layers import (
@@ -26,22 +27,33 @@ CHUNK_VALUES = 2**BITS_PER_CHUNK
 class PosteriorNetwork(NamedLayer):
     """Looks at the input and target frames and returns one vector per example.
 
+    It always computes in float32: bits are decided by small differences, and oneDNN's bfloat16
+    filter gradient is not finite for kernels larger than their image.
+
     Args:
         frame_size: (height, width).
         inputs: channels of input frames and target frame together.
         hidden_size: channels of the embedding, width of an action embedding.
-        **options: see `NamedLayer`.
+        filters: channels of the two convolutions.
+        name: see `NamedLayer`.
+        seed: see `NamedLayer`.
     """
 
     FILTERS = (128, 512)
-    OUTPUTS = 2 * (128 + 512)
 
     def __init__(
-        self, frame_size: tuple[int, int], inputs: int, hidden_size: int, **options: Any
+        self,
+        frame_size: tuple[int, int],
+        inputs: int,
+        hidden_size: int,
+        filters: tuple[int, int] = FILTERS,
+        name: str = "posterior",
+        seed: int = 0,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(name=name, seed=seed)
         children = self.child_options
-        first, second = self.FILTERS
+        first, second = filters
+        self.num_outputs = 2 * (first + second)
         self.embed = Dense(inputs, hidden_size, 0.01, name=f"{self.name}/embed", **children)
         self.position = PositionSignal(*frame_size, hidden_size)
         self.action = ConditionalScaleShift(
@@ -52,12 +64,12 @@ class PosteriorNetwork(NamedLayer):
             Conv(first, second, 8, 4, name=f"{self.name}/conv_1", **children),
         ]
         self.pools = [
-            MeanWithAttention(filters, name=f"{self.name}/pool_{i}", **children)
-            for i, filters in enumerate(self.FILTERS)
+            MeanWithAttention(channels, name=f"{self.name}/pool_{i}", **children)
+            for i, channels in enumerate(filters)
         ]
 
     def call(self, frames: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
-        """Maps standardised frames [B, H, W, inputs] and action [B, F] to [B, OUTPUTS]."""
+        """Maps standardised frames [B, H, W, inputs] and action [B, F] to [B, num_outputs]."""
         x = self.action(self.position(self.embed(frames)), action)
         first = self.convs[0](x)
         second = self.convs[1](tf.nn.relu(first))
@@ -138,6 +150,7 @@ class BitPredictor(NamedLayer):
         return cell, tf.sigmoid(read) * tf.tanh(cell)
 
 
+@gin.configurable
 @dataclasses.dataclass(frozen=True)
 class BitOptions:
     """How the bits are trained; the defaults are the original's.
@@ -145,6 +158,7 @@ class BitOptions:
     Attributes:
         num_bits: number of bits.
         predictor_units: LSTM units of the predictor.
+        posterior_filters: channels of the posterior's two convolutions.
         flip_probability: chance that a bit is flipped in training.
         logit_noise: deviation of the noise added before tanh in training.
         discrete_steps: steps over which the continuous values give way to discrete ones.
@@ -155,6 +169,7 @@ class BitOptions:
 
     num_bits: int = 128
     predictor_units: int = 128
+    posterior_filters: tuple[int, int] = PosteriorNetwork.FILTERS
     flip_probability: float = 0.1
     logit_noise: float = 0.2
     discrete_steps: int = 40_000
@@ -188,7 +203,9 @@ class BitLatent(NamedLayer):
         self.bits = bits
         self.temperature = temperature
         self.posterior = posterior
-        self.bottleneck = Dense(posterior.OUTPUTS, bits.num_bits, name="latent/bits", **children)
+        self.bottleneck = Dense(
+            posterior.num_outputs, bits.num_bits, name="latent/bits", **children
+        )
         self.predictor = BitPredictor(
             height * width * channels,
             bits.num_bits,

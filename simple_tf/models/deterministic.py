@@ -25,6 +25,7 @@ class DeterministicModel(NextFrameModel):
         compress_steps: number of halvings.
         doubling_steps: how many of them double the channels.
         middle_layers: convolutions at the bottom.
+        middle_dropout: rate before each of them, in training.
         dropout: rate in the encoder and decoder.
         pixel_noise: share of input pixels replaced by the median colour in training.
         sampling: when predicted frames are fed back; default: always.
@@ -44,7 +45,8 @@ class DeterministicModel(NextFrameModel):
         hidden_size: int = 64,
         compress_steps: int = 6,
         doubling_steps: int = 2,
-        middle_layers: int = ConvMiddle.LAYERS,
+        middle_layers: int = 2,
+        middle_dropout: float = 0.5,
         dropout: float = 0.1,
         pixel_noise: float = 0.05,
         sampling: ScheduledSampling | None = None,
@@ -72,7 +74,11 @@ class DeterministicModel(NextFrameModel):
         )
         self.pixel_noise = pixel_noise
         self.middle = ConvMiddle(
-            self.size.bottom_channels, middle_layers, name="middle", **self.layer_options
+            self.size.bottom_channels,
+            middle_layers,
+            middle_dropout,
+            name="middle",
+            **self.layer_options,
         )
 
     def stacked(self, frames: tf.Tensor) -> tf.Tensor:

@@ -118,7 +118,11 @@ class FrameEncoder(NamedLayer):
         self.position = PositionSignal(*size.spatial[0], size.hidden_size)
         self.steps = [
             DownStep(
-                size.spatial[i], size.channels(i), size.channels(i + 1), name=f"down_{i}", **children
+                size.spatial[i],
+                size.channels(i),
+                size.channels(i + 1),
+                name=f"down_{i}",
+                **children,
             )
             for i in range(size.compress_steps)
         ]
@@ -176,14 +180,12 @@ class FrameDecoder(NamedLayer):
 
 
 class ConvMiddle(NamedLayer):
-    """Two 3x3 convolutions at the bottom, the second residual and layer-normalised."""
+    """3x3 convolutions at the bottom, all but the first residual and layer-normalised."""
 
-    LAYERS = 2
-    DROPOUT = 0.5
-
-    def __init__(self, channels: int, layers: int = LAYERS, **options: Any) -> None:
+    def __init__(self, channels: int, layers: int, dropout: float, **options: Any) -> None:
         super().__init__(**options)
         children = self.child_options
+        self.dropout_rate = dropout
         self.convs = [
             Conv(channels, channels, 3, 1, tf.nn.relu, name=f"middle_{i}/conv", **children)
             for i in range(layers)
@@ -195,7 +197,7 @@ class ConvMiddle(NamedLayer):
     def call(self, x: tf.Tensor, noise: Noise | None) -> tf.Tensor:
         """Maps [B, h, w, channels] to the same shape."""
         for i, conv in enumerate(self.convs):
-            y = conv(x if noise is None else noise.dropout(x, self.DROPOUT))
+            y = conv(x if noise is None else noise.dropout(x, self.dropout_rate))
             x = y if i == 0 else self.norms[i - 1](x + y)
         return x
 

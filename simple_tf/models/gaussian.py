@@ -26,10 +26,12 @@ class GaussianModel(NextFrameModel):
         head: meaning of the frame outputs.
         latent_size: size of the latent vector.
         kl_weight: weight of the divergence of the posterior from N(0, I).
+        posterior_filters: channels of the posterior's two convolutions.
         hidden_size: channels at full resolution.
         compress_steps: number of halvings.
         doubling_steps: how many of them double the channels.
         middle_layers: convolutions at the bottom.
+        middle_dropout: rate before each of them, in training.
         dropout: rate in the encoder and decoder.
         sampling: when predicted frames are fed back; default: an exponential rise.
         reward_clip: see `NextFrameModel`.
@@ -47,10 +49,12 @@ class GaussianModel(NextFrameModel):
         head: FrameHead,
         latent_size: int = 128,
         kl_weight: float = 1e-3,
+        posterior_filters: tuple[int, int] = PosteriorNetwork.FILTERS,
         hidden_size: int = 64,
         compress_steps: int = 6,
         doubling_steps: int = 2,
-        middle_layers: int = ConvMiddle.LAYERS,
+        middle_layers: int = 2,
+        middle_dropout: float = 0.5,
         dropout: float = 0.1,
         sampling: ScheduledSampling | None = None,
         reward_clip: float = 0.01,
@@ -80,14 +84,19 @@ class GaussianModel(NextFrameModel):
             self.frame_shape[:2],
             (num_input_frames + 1) * self.frame_shape[2],
             hidden_size,
+            posterior_filters,
             name="latent/posterior",
-            **options,
+            seed=seed,
         )
         self.latent = GaussianLatent(
             self.size.bottom_channels, posterior, latent_size, kl_weight, name="latent", **options
         )
         self.middle = ConvMiddle(
-            self.size.bottom_channels, middle_layers, name="middle", **options
+            self.size.bottom_channels,
+            middle_layers,
+            middle_dropout,
+            name="middle",
+            **options,
         )
 
 
@@ -106,15 +115,22 @@ class GaussianLatent(NamedLayer):
     MIN_LOG_VARIANCE = -5.0
 
     def __init__(
-        self, channels: int, posterior: PosteriorNetwork, size: int, kl_weight: float, **options: Any
+        self,
+        channels: int,
+        posterior: PosteriorNetwork,
+        size: int,
+        kl_weight: float,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         children = self.child_options
         self.size = size
         self.kl_weight = kl_weight
         self.posterior = posterior
-        self.mean = Dense(posterior.OUTPUTS, size, name="latent/mean", **children)
-        self.log_variance = Dense(posterior.OUTPUTS, size, name="latent/log_variance", **children)
+        self.mean = Dense(posterior.num_outputs, size, name="latent/mean", **children)
+        self.log_variance = Dense(
+            posterior.num_outputs, size, name="latent/log_variance", **children
+        )
         self.inject = ConditionalScaleShift(channels, size, name="latent/inject", **children)
 
     def infer(self, bottom: tf.Tensor, noise: Noise) -> tf.Tensor:

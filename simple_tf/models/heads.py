@@ -86,8 +86,11 @@ class L2Head(tf.Module):
         return self.channels
 
     def values(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Returns float32 pixel values; an output of 0 is mid-grey, of +-0.5 white or black."""
-        return (tf.cast(outputs, tf.float32) + 0.5) * (VALUES - 1)
+        """Returns float32 pixel values: outputs 0 and +-2 are mid-grey, white and black.
+
+        Initial outputs are of order 1, so they start inside the range of pixels.
+        """
+        return 0.25 * (VALUES - 1) * (tf.cast(outputs, tf.float32) + 2.0)
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """See `FrameHead`."""

@@ -146,9 +146,7 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
             )
         self._check_uint8(frames, name)
 
-    def check_window(
-        self, frames: tf.Tensor, actions: tf.Tensor, reward_classes: tf.Tensor
-    ) -> int:
+    def check_window(self, frames: tf.Tensor, actions: tf.Tensor, reward_classes: tf.Tensor) -> int:
         """Raises ValueError unless the shapes form windows; returns n, the target frames."""
         length = frames.shape[1] if frames.shape.rank == 5 else None
         if length is None or tuple(frames.shape[2:]) != self.frame_shape:

@@ -227,11 +227,14 @@ class MeanWithAttention(NamedLayer):
         """Maps [B, H, W, channels] to [B, 2 * channels]."""
         positions, channels = x.shape[1] * x.shape[2], x.shape[3]
         flat = tf.reshape(x, [-1, positions, channels])
-        weights = tf.nn.softmax(self.attention(flat), axis=1)  # [B, H*W, heads]
+        # Positions last: a softmax over another axis transposes with a computed permutation,
+        # which XLA cannot differentiate inside a loop.
+        scores = tf.transpose(self.attention(flat), [0, 2, 1])  # [B, heads, H*W]
+        weights = tf.nn.softmax(tf.cast(scores, tf.float32))
         # The original takes the mean, not the sum, of the weighted activations.
-        attended = tf.matmul(flat, weights, transpose_a=True) / positions  # [B, channels, heads]
-        plain = tf.reduce_mean(flat, axis=1)[:, :, None]
-        pooled = tf.concat([attended, plain], axis=-1)
+        attended = tf.matmul(tf.cast(weights, flat.dtype), flat) / positions  # [B, heads, channels]
+        plain = tf.reduce_mean(flat, axis=1, keepdims=True)
+        pooled = tf.transpose(tf.concat([attended, plain], axis=1), [0, 2, 1])
         return self.output_layer(tf.reshape(pooled, [-1, channels * (self.HEADS + 1)]))
 
 

@@ -98,7 +98,9 @@ class Palette(tf.Module):
         pixels = tf.reshape(tf.cast(frames, tf.float32), [-1, self.channels])
         colours = tf.cast(self.colours, tf.float32)
         # |p - c|^2 without the term that is the same for every colour.
-        distances = tf.reduce_sum(colours**2, -1) - 2.0 * tf.matmul(pixels, colours, transpose_b=True)
+        distances = tf.reduce_sum(colours**2, -1) - 2.0 * tf.matmul(
+            pixels, colours, transpose_b=True
+        )
         filled = tf.range(self.capacity) < self.size
         slots = tf.argmin(tf.where(filled, distances, np.inf), axis=-1, output_type=tf.int32)
         return tf.reshape(slots, tf.shape(frames)[:-1])

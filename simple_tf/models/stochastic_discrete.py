@@ -31,6 +31,7 @@ class StochasticDiscreteModel(NextFrameModel):
         compress_steps: number of halvings.
         doubling_steps: how many of them double the channels.
         middle_layers: convolutions at the bottom.
+        middle_dropout: rate before each of them, in training.
         dropout: rate in the encoder and decoder.
         bits: options of the latent.
         temperature: of the bit predictor's samples; 0 takes the likeliest.
@@ -53,7 +54,8 @@ class StochasticDiscreteModel(NextFrameModel):
         hidden_size: int = 96,
         compress_steps: int = 6,
         doubling_steps: int = 3,
-        middle_layers: int = ConvMiddle.LAYERS,
+        middle_layers: int = 2,
+        middle_dropout: float = 0.5,
         dropout: float = 0.15,
         bits: BitOptions | None = None,
         temperature: float = 1.0,
@@ -87,7 +89,11 @@ class StochasticDiscreteModel(NextFrameModel):
         self.memory = FrameMemory(frame_shape, memory_channels, **options) if carried else None
         self.latent = bit_latent(self, bits or BitOptions(), temperature)
         self.middle = ConvMiddle(
-            self.size.bottom_channels, middle_layers, name="middle", **options
+            self.size.bottom_channels,
+            middle_layers,
+            middle_dropout,
+            name="middle",
+            **options,
         )
 
     def training_state(self, batch_size: tf.Tensor) -> State:
@@ -147,8 +153,9 @@ def bit_latent(model: NextFrameModel, bits: BitOptions, temperature: float) -> B
         (height, width),
         (model.context + 1) * channels,
         model.size.hidden_size,
+        bits.posterior_filters,
         name="latent/posterior",
-        **model.layer_options,
+        seed=model.layer_options["seed"],
     )
     return BitLatent(
         model.size.bottom_shape, posterior, bits, temperature, name="latent", **model.layer_options

@@ -51,9 +51,7 @@ class WorldModelTrainer(tf.Module):
         self._loss_scale = LossScale(loss_scale) if loss_scale else None
         with tf.init_scope():
             optimizer.build(self._variables)
-        self._compiled_step = tf.function(
-            self.apply, jit_compile=jit_compile, autograph=False
-        )
+        self._compiled_step = tf.function(self.apply, jit_compile=jit_compile, autograph=False)
 
     @property
     def global_step(self) -> tf.Variable:
@@ -90,8 +88,8 @@ class WorldModelTrainer(tf.Module):
         noise = noise or self.noise()
         with tf.GradientTape() as tape:
             losses = self.model.window_losses(frames, actions, reward_classes, step, noise)
-            # Divided by the global batch: summed over replicas this is the mean loss.
-            loss = tf.nn.compute_average_loss(losses.total)
+            # Divided by the replicas: summed over them this is the mean over the global batch.
+            loss = tf.reduce_mean(losses.total) / _num_replicas()
             scaled = loss if self._loss_scale is None else loss * self._loss_scale.value
         gradients = tape.gradient(scaled, self._variables)
         metrics = _loss_metrics(losses, reward_classes[:, self.model.num_input_frames - 1 :])
@@ -102,8 +100,8 @@ class WorldModelTrainer(tf.Module):
     def noise(self) -> StatelessNoise:
         """Returns the draws of the current step on this replica."""
         seed = fold_in(tf.constant([self._seed, 0], tf.int32), self.global_step)
-        context = tf.distribute.get_replica_context()
-        if context is not None and context.num_replicas_in_sync > 1:
+        if _num_replicas() > 1:
+            context = tf.distribute.get_replica_context()
             seed = fold_in(seed, context.replica_id_in_sync_group)
         return StatelessNoise(seed)
 
@@ -165,17 +163,23 @@ class LossScale(tf.Module):
 
 
 def _sum_over_replicas(gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    context = tf.distribute.get_replica_context()
-    if context is None or context.num_replicas_in_sync == 1:
+    if _num_replicas() == 1:
         return gradients
+    context = tf.distribute.get_replica_context()
     return context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+
+
+def _num_replicas() -> int:
+    return tf.distribute.get_strategy().num_replicas_in_sync
 
 
 def _loss_metrics(losses: WindowLosses, classes: tf.Tensor) -> Metrics:
     parts = {name: getattr(losses, name) for name in ("pixel", "reward", "latent", "context")}
     metrics = {f"{name}_loss": tf.reduce_mean(value) for name, value in parts.items()}
     metrics["loss"] = tf.reduce_mean(losses.total)
-    right = tf.cast(tf.argmax(losses.reward_logits, -1, output_type=tf.int32) == classes, tf.float32)
+    right = tf.cast(
+        tf.argmax(losses.reward_logits, -1, output_type=tf.int32) == classes, tf.float32
+    )
     metrics["reward_accuracy"] = tf.reduce_mean(right)
     for reward_class in range(losses.reward_logits.shape[-1]):
         member = tf.cast(classes == reward_class, tf.float32)

@@ -15,9 +15,12 @@ from simple_tf.models.bits import (
 from simple_tf.models.noise import FixedNoise, StatelessNoise
 
 
+OUTPUTS = 48
+
+
 @pytest.fixture(scope="module")
 def latent():
-    posterior = PosteriorNetwork((16, 12), 6, 8, name="latent/posterior")
+    posterior = PosteriorNetwork((16, 12), 6, 8, (8, 16), name="latent/posterior")
     return BitLatent((2, 2, 8), posterior, BitOptions(num_bits=16), 1.0, name="latent")
 
 
@@ -43,7 +46,7 @@ def soft_bits(latent, posterior):
 
 def test_discrete_bits_pass_the_gradient_of_tanh_checked_numerically(latent):
     rng = np.random.RandomState(0)
-    posterior = 0.2 * rng.randn(1, PosteriorNetwork.OUTPUTS)
+    posterior = 0.2 * rng.randn(1, OUTPUTS)
     bits, clean, gradient = infer(latent, tf.constant(posterior, tf.float32), 40_000, 0.5)
     np.testing.assert_array_equal(bits, np.sign(soft_bits(latent, posterior)))
     np.testing.assert_array_equal(bits, clean)
@@ -56,7 +59,7 @@ def test_discrete_bits_pass_the_gradient_of_tanh_checked_numerically(latent):
 
 
 def test_bits_are_continuous_during_the_warm_up_and_flipped_by_chance(latent):
-    posterior = tf.random.stateless_normal([2, PosteriorNetwork.OUTPUTS], [1, 2])
+    posterior = tf.random.stateless_normal([2, OUTPUTS], [1, 2])
     soft = soft_bits(latent, posterior.numpy())
     bits, clean, _ = infer(latent, posterior, 0, 0.5)
     np.testing.assert_allclose(bits, soft, atol=1e-4)

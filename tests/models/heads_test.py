@@ -51,7 +51,7 @@ def test_softmax_loss_is_the_mean_of_the_clipped_cross_entropies(frames):
 def test_l2_loss_is_the_mean_of_the_clipped_squared_errors(frames):
     head = L2Head(3)
     values = np.random.RandomState(3).uniform(0, 255, (*SHAPE, 3))
-    outputs = tf.constant(values / 255.0 - 0.5, tf.float32)
+    outputs = tf.constant(values / 63.75 - 2.0, tf.float32)
     expected = np.maximum((values - frames) ** 2 - 10.0, 0.0).mean((1, 2, 3))
     np.testing.assert_allclose(head.loss(outputs, frames), expected, rtol=1e-4)
 
@@ -59,7 +59,7 @@ def test_l2_loss_is_the_mean_of_the_clipped_squared_errors(frames):
 def perfect_outputs(head, frames):
     """Returns outputs that name the frames with certainty."""
     if isinstance(head, L2Head):
-        return frames.astype(np.float32) / 255.0 - 0.5
+        return frames.astype(np.float32) / 63.75 - 2.0
     if isinstance(head, SoftmaxHead):
         return 50.0 * np.eye(256, dtype=np.float32)[frames].reshape(*SHAPE, 768)
     return 50.0 * tf.one_hot(head.palette.encode(frames), head.num_outputs).numpy()

@@ -79,7 +79,9 @@ def test_sizes_round_up_and_padding_makes_them_even():
 
 
 def test_initial_weights_depend_on_seed_and_path_alone():
-    values = [attention_kernel(seed, name) for seed, name in ((0, "a"), (0, "a"), (1, "a"), (0, "b"))]
+    values = [
+        attention_kernel(seed, name) for seed, name in ((0, "a"), (0, "a"), (1, "a"), (0, "b"))
+    ]
     np.testing.assert_array_equal(values[0], values[1])
     assert not np.array_equal(values[0], values[2])
     assert not np.array_equal(values[0], values[3])
