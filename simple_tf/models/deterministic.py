@@ -58,7 +58,7 @@ class DeterministicModel(NextFrameModel):
         seed: int = 0,
     ) -> None:
         super().__init__(
-            NetworkSize(tuple(frame_shape), hidden_size, compress_steps, doubling_steps, dropout),
+            NetworkSize(frame_shape, hidden_size, compress_steps, doubling_steps, dropout),
             num_actions=num_actions,
             head=head,
             extra_inputs=0,

@@ -7,12 +7,12 @@ from typing import Any
 import gin
 import tensorflow as tf
 
-from simple_tf.models.bits import PosteriorNetwork
 from simple_tf.models.frame_network import ConvMiddle, NetworkSize
 from simple_tf.models.heads import FrameHead
 from simple_tf.models.layers import ConditionalScaleShift, Dense, NamedLayer
 from simple_tf.models.next_frame import NextFrameModel
 from simple_tf.models.noise import Noise
+from simple_tf.models.posterior import PosteriorNetwork
 from simple_tf.models.schedules import ScheduledSampling
 
 
@@ -65,7 +65,7 @@ class GaussianModel(NextFrameModel):
         seed: int = 0,
     ) -> None:
         super().__init__(
-            NetworkSize(tuple(frame_shape), hidden_size, compress_steps, doubling_steps, dropout),
+            NetworkSize(frame_shape, hidden_size, compress_steps, doubling_steps, dropout),
             num_actions=num_actions,
             head=head,
             extra_inputs=0,
@@ -81,8 +81,8 @@ class GaussianModel(NextFrameModel):
         )
         options = self.layer_options
         posterior = PosteriorNetwork(
-            self.frame_shape[:2],
-            (num_input_frames + 1) * self.frame_shape[2],
+            (frame_shape[0], frame_shape[1]),
+            (num_input_frames + 1) * frame_shape[2],
             hidden_size,
             posterior_filters,
             name="latent/posterior",

@@ -15,7 +15,6 @@ import numpy as np
 import tensorflow as tf
 
 Activation = Callable[[tf.Tensor], tf.Tensor]
-Policy = tf.keras.mixed_precision.Policy
 
 # Gain of the uniform fan-average initialiser of every kernel.
 INITIALIZER_GAIN = 1.3
@@ -30,7 +29,9 @@ class NamedLayer(tf.keras.layers.Layer):
         seed: root seed of the initial values; each variable mixes in its own path.
     """
 
-    def __init__(self, name: str, dtype: Policy | str = "float32", seed: int = 0) -> None:
+    def __init__(
+        self, name: str, dtype: tf.keras.mixed_precision.Policy | str = "float32", seed: int = 0
+    ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.seed = seed
 

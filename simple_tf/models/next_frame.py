@@ -20,7 +20,6 @@ from simple_tf.models.layers import Dense, standardise
 from simple_tf.models.noise import Noise, StatelessNoise
 from simple_tf.models.schedules import ScheduledSampling
 
-
 # These models contain no Python control flow on tensors, and converting them costs seconds.
 without_autograph = tf.autograph.experimental.do_not_convert
 

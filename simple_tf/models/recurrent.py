@@ -67,7 +67,7 @@ class RecurrentModel(NextFrameModel):
         seed: int = 0,
     ) -> None:
         super().__init__(
-            NetworkSize(tuple(frame_shape), hidden_size, compress_steps, doubling_steps, dropout),
+            NetworkSize(frame_shape, hidden_size, compress_steps, doubling_steps, dropout),
             num_actions=num_actions,
             head=head,
             extra_inputs=0,
@@ -81,7 +81,7 @@ class RecurrentModel(NextFrameModel):
             seed=seed,
             name="recurrent",
         )
-        self.latent = bit_latent(self, bits or BitOptions(), temperature)
+        self.latent = self.bit_latent = bit_latent(self, bits or BitOptions(), temperature)
         self.middle = ConvLstm(
             self.size.bottom_channels, lstm_layers, name="lstm", **self.layer_options
         )
@@ -100,7 +100,7 @@ class RecurrentModel(NextFrameModel):
         old = tf.reshape(frames[:, :length], [-1, 1, *self.frame_shape])
         embedded = self.actions(tf.reshape(self.check_actions(actions), [-1]))
         bottom, _ = self.encoder(self.stacked(old), embedded, None)
-        bottom = self.latent.infer(bottom, StatelessNoise(seed))
+        bottom = self.bit_latent.infer(bottom, StatelessNoise(seed))
         return tf.reshape(bottom, [-1, length, *self.size.bottom_shape])
 
     def run_middle(
@@ -162,6 +162,6 @@ class ConvLstm(NamedLayer):
 
 
 def _reachable(size: int, length: int) -> slice:
-    """Returns the taps of an odd kernel that can reach from one of `length` positions to another."""
+    """Returns the taps of an odd kernel that reach from one of `length` positions to another."""
     reach = min(size // 2, length - 1)
     return slice(size // 2 - reach, size // 2 + reach + 1)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gin
 import tensorflow as tf
 
-from simple_tf.models.bits import BitLatent, BitOptions, PosteriorNetwork
+from simple_tf.models.bits import BitLatent, BitOptions
 from simple_tf.models.frame_network import ConvMiddle, NetworkSize
 from simple_tf.models.heads import FrameHead
 from simple_tf.models.interface import State
 from simple_tf.models.layers import Conv
 from simple_tf.models.next_frame import NextFrameModel, without_autograph
+from simple_tf.models.posterior import PosteriorNetwork
 from simple_tf.models.schedules import ScheduledSampling
 
 INPUTS = ("stacked", "carried")
@@ -71,7 +74,7 @@ class StochasticDiscreteModel(NextFrameModel):
             raise ValueError(f"Unknown inputs {inputs!r}; choose from {INPUTS}.")
         carried = inputs == "carried"
         super().__init__(
-            NetworkSize(tuple(frame_shape), hidden_size, compress_steps, doubling_steps, dropout),
+            NetworkSize(frame_shape, hidden_size, compress_steps, doubling_steps, dropout),
             num_actions=num_actions,
             head=head,
             extra_inputs=memory_channels if carried else 0,
@@ -130,7 +133,7 @@ class FrameMemory(Conv):
         **options: see `NamedLayer`.
     """
 
-    def __init__(self, frame_shape: tuple[int, int, int], channels: int, **options) -> None:
+    def __init__(self, frame_shape: tuple[int, int, int], channels: int, **options: Any) -> None:
         super().__init__(channels + frame_shape[2], 2 * channels, 3, name="memory", **options)
         self.shape = (*frame_shape[:2], channels)
 

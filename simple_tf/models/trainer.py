@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import gin
 import tensorflow as tf
@@ -143,7 +143,7 @@ class LossScale(tf.Module):
         self.value = tf.Variable(initial, trainable=False, dtype=tf.float32, name="loss_scale")
         self.good_steps = tf.Variable(0, trainable=False, dtype=tf.int32, name="good_steps")
 
-    def guard(self, finite: tf.Tensor, update: object) -> None:
+    def guard(self, finite: tf.Tensor, update: Callable[[], None]) -> None:
         """Runs `update` if the gradients are finite, and adapts the scale."""
 
         def good() -> tf.Tensor:

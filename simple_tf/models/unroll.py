@@ -101,7 +101,7 @@ class _Window:
         # Calls are numbered by their newest input frame, t.
         self._first = model.num_input_frames - 1 if model.context > 1 else 0
         self._end = frames.shape[1] - 1
-        self.num_context = model.num_input_frames - 1 - self._first
+        self.num_context: int = model.num_input_frames - 1 - self._first
 
     def run(self) -> _Results:
         """Calls the network for every frame that it predicts."""

@@ -8,12 +8,11 @@ from simple_tf.models.bits import (
     BitLatent,
     BitOptions,
     BitPredictor,
-    PosteriorNetwork,
     bits_of,
     chunks_of,
 )
 from simple_tf.models.noise import FixedNoise, StatelessNoise
-
+from simple_tf.models.posterior import PosteriorNetwork
 
 OUTPUTS = 48
 

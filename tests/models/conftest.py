@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-
-import simple_tf  # noqa: F401  # Sets what TensorFlow needs before its import.
 import tensorflow as tf
 
 from simple_tf.models.deterministic import DeterministicModel

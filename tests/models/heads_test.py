@@ -11,7 +11,7 @@ from simple_tf.models.palette import Palette
 SHAPE = (2, 5, 4)
 
 
-@pytest.fixture()
+@pytest.fixture
 def frames():
     return np.random.RandomState(0).randint(0, 256, (*SHAPE, 3)).astype(np.uint8)
 
