@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from simple_tf.models.convolution import convolve, convolve_transposed
+
 Activation = Callable[[tf.Tensor], tf.Tensor]
 
 # Gain of the uniform fan-average initialiser of every kernel.
@@ -130,24 +132,21 @@ class Conv(NamedLayer):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [B, H, W, inputs] to [B, ceil(H / stride), ceil(W / stride), outputs]."""
-        y = tf.nn.bias_add(tf.nn.conv2d(x, self.kernel, self.stride, "SAME"), self.bias)
+        y = tf.nn.bias_add(convolve(x, self.kernel, self.stride), self.bias)
         return y if self.activation is None else self.activation(y)
 
 
 class TransposedConv(NamedLayer):
-    """SAME-padded transposed convolution of stride 2 with ReLU; kernel [h, w, out, in]."""
+    """SAME-padded 4x4 transposed convolution of stride 2, ReLU; kernel [4, 4, out, in]."""
 
-    def __init__(self, inputs: int, outputs: int, size: int = 4, **options: Any) -> None:
+    def __init__(self, inputs: int, outputs: int, **options: Any) -> None:
         super().__init__(**options)
-        self.kernel = self.add_kernel((size, size, outputs, inputs))
+        self.kernel = self.add_kernel((4, 4, outputs, inputs))
         self.bias = self.add_bias(outputs)
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [B, H, W, inputs] to [B, 2 H, 2 W, outputs]."""
-        height, width = 2 * x.shape[1], 2 * x.shape[2]
-        shape = [tf.shape(x)[0], height, width, self.kernel.shape[2]]
-        y = tf.nn.conv2d_transpose(x, self.kernel, shape, 2, "SAME")
-        return tf.nn.relu(tf.nn.bias_add(y, self.bias))
+        return tf.nn.relu(tf.nn.bias_add(convolve_transposed(x, self.kernel), self.bias))
 
 
 class LayerNorm(NamedLayer):

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import tensorflow as tf
+
+# The smallest normal float32.
+_SMALLEST = np.finfo(np.float32).tiny
 
 
 def clipped(losses: tf.Tensor, clip: float) -> tf.Tensor:
@@ -32,16 +36,19 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, clip: float = 0.0) -> tf
 def _cross_entropy(
     logits: tf.Tensor, labels: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
-    """As TensorFlow's op, without its second-order gradient.
+    """Returns -log softmax(logits)[label], at most 87, for logits [M, N] and labels [M].
 
-    Inside a loop the stock gradient cannot tell that nobody differentiates twice; it would keep
-    the logits and compute another softmax over them for nothing.
+    On a CPU TensorFlow's own op takes several times as long as its softmax. And inside a loop
+    its gradient cannot tell that nobody differentiates twice: it would keep the logits and compute
+    another softmax over them for nothing.
     """
-    losses, backward = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
-        features=logits, labels=labels
-    )
+    probabilities = tf.nn.softmax(logits)
+    chosen = tf.gather(probabilities, labels, axis=1, batch_dims=1)
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return upstream[:, None] * backward, None
+        places = tf.stack([tf.range(tf.shape(labels)[0]), labels], axis=1)
+        scaled = upstream[:, None] * probabilities
+        return tf.tensor_scatter_nd_sub(scaled, places, upstream), None
 
-    return losses, gradient
+    # A probability may underflow to 0, whose logarithm would spoil the mean over all pixels.
+    return -tf.math.log(tf.maximum(chosen, _SMALLEST)), gradient

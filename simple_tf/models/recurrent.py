@@ -8,6 +8,7 @@ import gin
 import tensorflow as tf
 
 from simple_tf.models.bits import BitOptions
+from simple_tf.models.convolution import convolve
 from simple_tf.models.frame_network import NetworkSize
 from simple_tf.models.heads import FrameHead
 from simple_tf.models.interface import State
@@ -158,7 +159,7 @@ class ConvLstm(NamedLayer):
         # On a 2x2 bottom only the central 3x3 taps ever meet an activation: drop the others.
         rows, columns = (_reachable(self.SIZE, x.shape[axis]) for axis in (1, 2))
         kernel = tf.convert_to_tensor(self.kernel)[rows, columns]
-        return tf.nn.bias_add(tf.nn.conv2d(x, kernel, 1, "SAME"), self.bias)
+        return tf.nn.bias_add(convolve(x, kernel, 1), self.bias)
 
 
 def _reachable(size: int, length: int) -> slice:
