@@ -151,7 +151,11 @@ def _series(keys: Iterable[str]) -> list[tuple[str, list[str]]]:
     groups: dict[str, list[str]] = {}
     for key in keys:
         groups.setdefault(re.sub(r"/\d+$", "/", key), []).append(key)
-    return [
-        (members[0] + (f"..{members[-1].split('/')[-1]}" if len(members) > 1 else ""), members)
-        for members in groups.values()
-    ]
+    return [(_series_name(start, members), members) for start, members in groups.items()]
+
+
+def _series_name(start: str, members: list[str]) -> str:
+    if len(members) == 1:
+        return members[0]
+    numbers = sorted((member.removeprefix(start) for member in members), key=int)
+    return f"{start}{numbers[0]}..{numbers[-1]}"

@@ -115,8 +115,14 @@ def import_checkpoint(
 def load_imported(directory: str | Path) -> Network:
     """Returns the network that `import_checkpoint` wrote, a world model or a policy."""
     network = read_description(directory).build()
-    checkpoint = tf.train.Checkpoint(model=network)
-    checkpoint.read(str(Path(directory) / WEIGHTS)).assert_existing_objects_matched()
+    weights = str(Path(directory) / WEIGHTS)
+    try:
+        status = tf.train.Checkpoint(model=network).read(weights)
+    except tf.errors.OpError as error:
+        raise ValueError(
+            f"The imported weights {weights!r} cannot be read; import again."
+        ) from error
+    status.assert_existing_objects_matched()
     return network
 
 
@@ -188,8 +194,8 @@ def account(counterparts: dict[str, tf.Variable], shapes: Shapes, kind: str) -> 
     ]
     if problems:
         raise ValueError(
-            f"The checkpoint is not a whole {kind} network of the original; {len(problems)} of "
-            "its variables do not fit:\n  " + "\n  ".join(problems)
+            f"The checkpoint is not a whole {kind} network of the original; what does not fit "
+            f"({len(problems)}):\n  " + "\n  ".join(problems)
         )
     return {name: reason for name, reason in reasons.items() if reason}
 
@@ -210,11 +216,18 @@ def check_output_dir(directory: Path, source: str) -> None:
         return
     known = (DESCRIPTION, f"{WEIGHTS}.index", f"{WEIGHTS}.data-00000-of-00001")
     foreign = sorted(file.name for file in directory.iterdir() if file.name not in known)
-    if foreign or read_description(directory).source != str(Path(source).resolve()):
+    if foreign or not _is_import_of(directory, source):
         raise ValueError(
             f"{str(directory)!r} holds something else ({', '.join(foreign) or 'another import'}); "
             "give a new or empty directory."
         )
+
+
+def _is_import_of(directory: Path, source: str) -> bool:
+    try:
+        return read_description(directory).source == str(Path(source).resolve())
+    except ValueError:
+        return False
 
 
 def _write(imported: Imported, network: Network, directory: Path) -> None:

@@ -61,20 +61,30 @@ def _world_model_arguments(
             "channel: only models of the latter kind can be imported."
         )
     channels = outputs // VALUES
-    hidden = sizes.modality("symbol_modality_#_(.+)/target_action/.*", _DEFAULT_HIDDEN[kind])
-    steps = sizes.count("body/downstride#/.*")
+    steps = max(sizes.count("body/downstride#/.*"), sizes.count("body/upstride#/.*"))
+    hidden = sizes.majority(
+        ("body/inputs_embed/bias", 0),
+        ("body/logits/kernel", 0),
+        (f"body/upstride{steps - 1}/conv2d_transpose/bias", 0),
+        default=_DEFAULT_HIDDEN[kind],
+    )
     bottom = sizes.majority(
-        (f"body/downstride{steps - 1}/conv2d/bias", 0),
         ("body/action_enc_mul/bias", 0),
+        (f"body/downstride{steps - 1}/conv2d/bias", 0),
         ("body/action_enc_add/bias", 0),
         default=hidden,
     )
     _check_frame_size(sizes, frame_size, steps, bottom)
     return {
         "frame_shape": [*frame_size, channels],
-        "num_actions": sizes.modality("symbol_modality_(.+)_#/target_action/.*", _DEFAULT_ACTIONS),
-        "num_reward_classes": sizes.modality(
-            "target_reward/symbol_modality_(.+)_#/.*", _DEFAULT_REWARDS
+        "num_actions": sizes.vocabulary(
+            r"symbol_modality_#_\d+/target_action/.*",
+            default=sizes.majority(("body/policy/dense/bias", 0), default=_DEFAULT_ACTIONS),
+        ),
+        "num_reward_classes": sizes.vocabulary(
+            r"target_reward/symbol_modality_#_\d+/.*",
+            r"symbol_modality_#_\d+/target_reward/.*",
+            default=_DEFAULT_REWARDS,
         ),
         "hidden_size": hidden,
         "compress_steps": steps,
@@ -89,11 +99,16 @@ def _kind_arguments(sizes: _Sizes, kind: str, channels: int) -> dict[str, Any]:
     if kind != "recurrent":
         arguments["middle_layers"] = sizes.count("body/layer#/.*")
     if kind == "deterministic":
-        stacked = sizes.majority(("body/inputs_embed/kernel", 0), default=0)
+        stacked = sizes.majority(
+            ("body/inputs_embed/kernel", 0), default=DEFAULT_INPUT_FRAMES * channels
+        )
         arguments["num_input_frames"] = max(stacked // channels, 1)
         return arguments
     if kind == "stochastic_discrete":
-        arguments["memory_channels"] = sizes.majority(("body/state_conv/bias", 0), default=128) // 2
+        gate_and_candidate = sizes.majority(
+            ("body/state_conv/bias", 0), ("body/state_conv/kernel", 3), default=128
+        )
+        arguments["memory_channels"] = gate_and_candidate // 2
     return {**arguments, "bits": _bit_arguments(sizes)}
 
 
@@ -111,7 +126,11 @@ def _bit_arguments(sizes: _Sizes) -> dict[str, Any]:
             default=defaults.predictor_units,
         ),
         "posterior_filters": [
-            sizes.majority((f"body/discriminator/conv{i + 1}/bias", 0), default=filters)
+            sizes.majority(
+                (f"body/discriminator/conv{i + 1}/bias", 0),
+                (f"body/discriminator/conv{i + 1}/kernel", 3),
+                default=filters,
+            )
             for i, filters in enumerate(defaults.posterior_filters)
         ],
     }
@@ -178,14 +197,14 @@ class _Sizes:
         return collections.Counter(found).most_common(1)[0][0] if found else default
 
     def count(self, pattern: str) -> int:
-        """Returns one more than the highest number in the place of `#`; 0 without any."""
-        return max(self._numbers(pattern.replace("#", r"(\d+)")), default=-1) + 1
+        """Returns one more than the highest number at `#` in the names; 0 without any."""
+        return max(self._numbers(pattern), default=-1) + 1
 
-    def modality(self, pattern: str, default: int) -> int:
-        """Returns the number at `(.+)` in a name; `#` stands for any number."""
-        pattern = pattern.replace("(.+)", r"(\d+)").replace("#", r"\d+")
-        return next(iter(self._numbers(pattern)), default)
+    def vocabulary(self, *patterns: str, default: int) -> int:
+        """Returns the highest number at `#` in the names, by the first pattern that has any."""
+        found = (max(self._numbers(pattern), default=0) for pattern in patterns)
+        return next(filter(None, found), default)
 
     def _numbers(self, pattern: str) -> list[int]:
-        matches = (re.fullmatch(pattern, name) for name in self._shapes)
+        matches = (re.fullmatch(pattern.replace("#", r"(\d+)"), name) for name in self._shapes)
         return [int(match.group(1)) for match in matches if match]

@@ -118,7 +118,7 @@ def _verify_steps(model: NextFrameModel, comparison: Comparison) -> None:
     for step in sorted(steps, key=lambda name: int(name.removeprefix("step"))):
         frames = tf.constant(recording.input(f"{step}/history"))
         actions = _flat(recording.input(f"{step}/action"))
-        if state is None or (f"{step}/reset" in recording and recording.input(f"{step}/reset")):
+        if f"{step}/reset" in recording and recording.input(f"{step}/reset"):
             state, memory = None, None
         state = _verify_step(model, comparison, f"{step}/", frames, actions, state)
         memory = _verify_inside(model, comparison, f"{step}/", frames, actions, memory)
