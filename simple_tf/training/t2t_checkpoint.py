@@ -74,7 +74,9 @@ class T2tCheckpoint:
 def find_prefix(path: str) -> str:
     """Returns the prefix of the checkpoint at `path`; of several in a directory, the newest."""
     place = Path(path)
-    prefix = _newest(place) if place.is_dir() else re.sub(r"\.(index|data-\d+-of-\d+)$", "", path)
+    prefix = (
+        _newest(place) if place.is_dir() else re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", path)
+    )
     if prefix is None or not Path(f"{prefix}.index").is_file():
         raise ValueError(
             f"There is no checkpoint at {path!r}: give a directory that holds one, a prefix such "

@@ -76,6 +76,8 @@ class Comparison:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self._errors: dict[str, tuple[float, float]] = {}
+        # Found while layers are at work, where Keras would bury an exception: raised at the end.
+        self._misfits: list[str] = []
 
     def close(self, key: str, ours: np.ndarray, part: int | None = None) -> None:
         """Compares numbers; keys that are not in the recording are passed over.
@@ -88,9 +90,11 @@ class Comparison:
         if key not in self.recording:
             return
         whole = self.recording[key]
-        ours, theirs = self._aligned(key, np.asarray(ours), _part(whole, part))
-        scale = np.abs(whole.astype(np.float64)).max(initial=0.0)
-        self._note(key, np.abs(ours.astype(np.float64) - theirs).max(initial=0.0), scale)
+        theirs = self._aligned(key, np.asarray(ours), _part(whole, part))
+        if theirs is not None:
+            scale = np.abs(whole.astype(np.float64)).max(initial=0.0)
+            error = np.abs(np.asarray(ours, np.float64) - theirs).max(initial=0.0)
+            self._note(key, error, scale)
 
     def likeliest(self, key: str, logits: np.ndarray, part: int | None = None) -> None:
         """Compares recorded choices with the logits that we would choose by.
@@ -103,11 +107,19 @@ class Comparison:
 
     def choices(self, key: str, logits: np.ndarray, chosen: np.ndarray) -> None:
         """As `likeliest`, for choices that the tensor called `key` encodes in its own way."""
-        _, chosen = self._aligned(key, logits[..., 0], chosen)
-        if chosen.min() < 0 or chosen.max() >= logits.shape[-1]:
-            raise ValueError(self._misfit(key, f"choices up to {chosen.max()}", logits.shape[-1]))
-        ours = np.take_along_axis(logits, chosen.astype(np.int64)[..., None], axis=-1)[..., 0]
+        aligned = self._aligned(key, logits[..., 0], chosen)
+        if aligned is None:
+            return
+        if aligned.min() < 0 or aligned.max() >= logits.shape[-1]:
+            self._misfit(key, f"choices up to {aligned.max()}", f"{logits.shape[-1]} choices")
+            return
+        ours = np.take_along_axis(logits, aligned.astype(np.int64)[..., None], axis=-1)[..., 0]
         self._note(key, (logits.max(axis=-1) - ours).max(), np.abs(logits).max())
+
+    def check_fit(self) -> None:
+        """Raises ValueError if a recorded tensor had another shape than ours."""
+        if self._misfits:
+            raise ValueError(self._misfits[0])
 
     def checks(self) -> list[Check]:
         """Returns what was compared, in the order of the file; series as one."""
@@ -123,15 +135,15 @@ class Comparison:
         known = self.recording.inputs | set(self._errors)
         return [name for name, _ in _series(k for k in self.recording.keys if k not in known)]
 
-    def _aligned(
-        self, key: str, ours: np.ndarray, theirs: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        if np.squeeze(ours).shape != np.squeeze(theirs).shape:
-            raise ValueError(self._misfit(key, f"shape {theirs.shape}", ours.shape))
-        return ours, theirs.reshape(ours.shape)
+    def _aligned(self, key: str, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray | None:
+        """Returns the recorded tensor in the shape of ours, None if it does not fit."""
+        if np.squeeze(ours).shape == np.squeeze(theirs).shape:
+            return theirs.reshape(ours.shape)
+        self._misfit(key, f"shape {theirs.shape}", f"shape {ours.shape}")
+        return None
 
-    def _misfit(self, key: str, recorded: str, ours: object) -> str:
-        return (
+    def _misfit(self, key: str, recorded: str, ours: str) -> None:
+        self._misfits.append(
             f"The recording {self.recording.path!r} was made with another network: its {key!r} has "
             f"{recorded}, this one gives {ours}."
         )

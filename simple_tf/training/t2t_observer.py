@@ -85,12 +85,19 @@ class Observer:
         number, self._chunk = self._call * self._chunks + self._chunk, self._chunk + 1
         self._close("inter/lstm_pred/discrete_logits", logits, number)
         key = self._key("inter/lstm_pred/bits", self._call)
-        if key not in self._comparison.recording:
+        chosen = self._recorded_chunks(key, logits.shape[0])
+        if chosen is None:
             return tf.argmax(logits, axis=-1, output_type=tf.int32)
-        bits = np.reshape(self._comparison.recording[key], [logits.shape[0], -1])
-        chosen = chunks_of(tf.constant(bits))[:, self._chunk - 1]
-        self._comparison.choices(key, logits.numpy(), chosen.numpy())
-        return chosen
+        self._comparison.choices(key, logits.numpy(), chosen[:, self._chunk - 1].numpy())
+        return chosen[:, self._chunk - 1]
+
+    def _recorded_chunks(self, key: str, batch_size: int) -> tf.Tensor | None:
+        """Returns the recorded bits as chunks [B, chunks], None if there are none that fit."""
+        if key not in self._comparison.recording:
+            return None
+        bits = np.reshape(self._comparison.recording[key], [batch_size, -1])
+        chunks = chunks_of(tf.constant(bits))
+        return chunks if chunks.shape[1] == self._chunks else None
 
     def _on_encoder(self, arguments: tuple[Any, ...], result: Any) -> None:
         self._call, self._chunk = self._call + 1, 0
@@ -135,9 +142,8 @@ class Observer:
         del arguments
         key = self._key("inter/bottleneck/bits_clean", self._call)
         if key in self._comparison.recording and not self._only:
-            positive = result.numpy()
-            chosen = np.reshape(self._comparison.recording[key] > 0, positive.shape)
-            self._comparison.choices(key, np.stack([-positive, positive], axis=-1), chosen)
+            logits = np.stack([-result.numpy(), result.numpy()], axis=-1)
+            self._comparison.choices(key, logits, self._comparison.recording[key] > 0)
 
     def _close(self, name: str, ours: tf.Tensor, number: int | None = None) -> None:
         if not self._only or any(part in name for part in self._only):

@@ -60,6 +60,7 @@ def verify(
         _verify_training(network, comparison, sees_targets)
     else:
         _verify_evaluation(network, comparison)
+    comparison.check_fit()
     return comparison
 
 
@@ -101,6 +102,12 @@ def recorded_frame_size(recording: Recording) -> tuple[int, int] | None:
 def _verify_policy(policy: PolicyNetwork, comparison: Comparison) -> None:
     recording = comparison.recording
     observations = tf.constant(recording.input("obs"))
+    shape = tuple(observations.shape[1:])
+    if shape != policy.observation_shape:
+        raise ValueError(
+            f"{recording.path!r} was recorded with observations of {shape}, but this policy was "
+            f"built for {policy.observation_shape}."
+        )
     for key in recording.keys:
         match = re.fullmatch(r"(logits|value)_epoch(_inference|\d+)", key)
         if match:

@@ -172,8 +172,10 @@ def test_choices_are_judged_by_how_far_our_logits_are_from_them(tmp_path):
     comparison.likeliest("same", logits)
     comparison.likeliest("other", logits)
     assert [check[1:] for check in comparison.checks()] == [(0.0, 0.0), (1.0, 1.0 / 8.0)]
+    comparison.check_fit()
+    comparison.likeliest("many", logits)
     with pytest.raises(ValueError, match="another network: its 'many' has choices up to 3"):
-        comparison.likeliest("many", logits)
+        comparison.check_fit()
 
 
 def test_nothing_to_check_is_no_success(networks, tmp_path):
@@ -192,10 +194,14 @@ def test_recordings_of_other_networks_are_refused(networks, tmp_path):
         verify(deterministic, "deterministic", stochastic)
     with pytest.raises(ValueError, match="of a policy network"):
         verify(deterministic, "deterministic", Recording(POLICY))
-    other = dict(recorded_steps("det_h16"))
-    other["step0/reward_logits"] = np.zeros([2, 1, 1, 5])
-    with pytest.raises(ValueError, match=r"another network: its 'step0/reward_logits' has shape"):
-        verify(deterministic, "deterministic", write(tmp_path / "r.npz", other))
+    # Found inside a layer, too, it is one sentence.
+    for key, shape in (
+        ("step0/reward_logits", (2, 1, 1, 5)),
+        ("step0/inter/inject_latent/in/00", (2, 2, 2, 7)),
+    ):
+        other = {**recorded_steps("det_h16"), key: np.zeros(shape)}
+        with pytest.raises(ValueError, match=rf"^The recording .* its '{key}' has shape.*\.$"):
+            verify(deterministic, "deterministic", write(tmp_path / "r.npz", other))
     trained = {"in/inputs": [0], "cfg0/grad__names": [f"{SCOPES['recurrent']}/body/x"]}
     with pytest.raises(ValueError, match="of a recurrent network"):
         verify(deterministic, "deterministic", write(tmp_path / "t.npz", trained))
