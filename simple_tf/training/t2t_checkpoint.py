@@ -86,10 +86,13 @@ def find_prefix(path: str) -> str:
 
 
 def _newest(directory: Path) -> str | None:
-    # The file `checkpoint` may name paths of the machine it was written on: then look ourselves.
-    named = tf.train.latest_checkpoint(str(directory))
-    if named is not None:
-        return named
+    state = tf.train.get_checkpoint_state(str(directory))
+    if state is not None:
+        # It may name a path of the machine it was written on: then take the same name here.
+        here = str(directory / Path(state.model_checkpoint_path).name)
+        for prefix in (state.model_checkpoint_path, here):
+            if Path(f"{prefix}.index").is_file():
+                return prefix
     prefixes = [str(file.with_suffix("")) for file in directory.glob("*.index")]
     return max(prefixes, key=_step_of) if prefixes else None
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from simple_tf.training.t2t_checkpoint import SCOPES, unused_reason
+from simple_tf.training.t2t_checkpoint import SCOPES, T2tCheckpoint, unused_reason
 from simple_tf.training.t2t_import import (
     import_checkpoint,
     load_imported,
@@ -169,13 +169,13 @@ def test_the_frame_size_is_taken_from_the_state_buffer_or_must_fit(original, tmp
 
 def test_checkpoints_are_found_by_directory_prefix_and_file(original, tmp_path):
     variables = original.variables("policy", **POLICY)
-    prefix = original.save(tmp_path / "model.ckpt-12", variables)
-    original.save(tmp_path / "model.ckpt-9", variables)
-    # As after moving a run to another machine.
+    newest = original.save(tmp_path / "model.ckpt-12", variables)
+    older = original.save(tmp_path / "model.ckpt-9", variables)
+    for path, found in ((tmp_path, newest), (older, older), (f"{older}.index", older)):
+        assert T2tCheckpoint(str(path)).prefix == found
+    # As after a run was moved from another machine; the file knows better than the numbers.
     (tmp_path / "checkpoint").write_text('model_checkpoint_path: "/gone/model.ckpt-9"\n')
-    for number, path in enumerate((str(tmp_path), prefix, f"{prefix}.index")):
-        imported = import_checkpoint(path, tmp_path / f"ours_{number}", (21, 14))
-        assert imported.source == prefix
+    assert T2tCheckpoint(str(tmp_path)).prefix == older
     for nothing in (tmp_path / "empty", tmp_path / "model.ckpt-13"):
         with pytest.raises(ValueError, match="There is no checkpoint at"):
             import_checkpoint(str(nothing), tmp_path / "ours")
