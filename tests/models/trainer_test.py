@@ -123,7 +123,8 @@ SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    "name", ["deterministic", "carried", pytest.param("recurrent", marks=SLOW)]
+    "name",
+    ["deterministic", *(pytest.param(name, marks=SLOW) for name in ("carried", "recurrent"))],
 )
 def test_xla_computes_the_same_step(name):
     window = moving_square(batch=2)
