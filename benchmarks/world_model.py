@@ -1,0 +1,258 @@
+r"""Speed of the world models, as shares of this machine's matrix-multiply rate.
+
+    python benchmarks/world_model.py [--quick]
+
+For the full-size stochastic-discrete model (both kinds of input) and for a small one: one simulated
+step at batch 16, bit prediction included, and one training step at batch 4 with 6 target frames.
+Other jobs disturb absolute times, so every timed call stands between two measurements of the
+matrix-multiply rate, and the share printed is the median over the calls. Every line is measured in
+a process of its own, whose peak memory is printed too.
+"""
+
+from __future__ import annotations
+
+import simple_tf  # noqa: F401  # Before TensorFlow: sets what it needs at start-up.
+
+# isort: split
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from absl import app, flags
+
+from simple_tf.models.adafactor import Adafactor
+from simple_tf.models.heads import PaletteHead, SoftmaxHead
+from simple_tf.models.interface import State, WorldModel
+from simple_tf.models.palette import Palette
+from simple_tf.models.stochastic_discrete import StochasticDiscreteModel
+from simple_tf.models.trainer import WorldModelTrainer
+
+_QUICK = flags.DEFINE_bool("quick", False, "Fewer repetitions, and no XLA at full size.")
+
+_FRAME_SHAPE = (105, 80, 3)
+_NUM_ACTIONS = 6
+_NUM_INPUTS = 4
+_NUM_TARGETS = 6
+_STEP_BATCH = 16
+_TRAIN_BATCH = 4
+_MATRIX_SIZE = 1024
+
+# The original (Tensor2Tensor 1.15.7, TensorFlow 1.15.5): one simulated step of the full-size model
+# at batch 16 on two threads of a quiet machine with two cores, whose matrix-multiply rate in
+# TensorFlow 2.15 was 150 GFLOP/s.
+_ORIGINAL_STEP_SECONDS = 5.33
+_ORIGINAL_MATMUL_GFLOPS = 150
+
+
+class Case(NamedTuple):
+    """One line of the table."""
+
+    size: str  # "full" or "small".
+    inputs: str  # "carried" or "stacked".
+    what: str  # "step" or "train".
+    xla: bool
+
+
+class Result(NamedTuple):
+    """What was measured in one process."""
+
+    gflop: float
+    seconds: float
+    matmul_gflops: float
+    share: float
+    first_call_seconds: float
+    peak_gb: float
+
+
+def count_flops(graph: tf.Graph, loop_trips: int = 1) -> int:
+    """Counts the operations of all convolutions and matrix products in a traced graph.
+
+    A multiplication and an addition count as two. All shapes have to be static.
+
+    Args:
+        graph: graph of a concrete function.
+        loop_trips: how often the body of each loop runs.
+    """
+    total = 0
+    for op in graph.get_operations():
+        factor = loop_trips if op.type in ("While", "StatelessWhile") else 1
+        for inner in _inner_graphs(op, graph):
+            total += factor * count_flops(inner, loop_trips)
+        total += _flops_of(op)
+    return total
+
+
+def _inner_graphs(op: tf.Operation, graph: tf.Graph) -> list[tf.Graph]:
+    names = {
+        "While": ["body"],
+        "StatelessWhile": ["body"],
+        "If": ["then_branch"],
+        "StatelessIf": ["then_branch"],
+        "PartitionedCall": ["f"],
+        "StatefulPartitionedCall": ["f"],
+    }
+    functions = [op.get_attr(name).name for name in names.get(op.type, [])]
+    return [graph._get_function(name).graph for name in functions]
+
+
+def _flops_of(op: tf.Operation) -> int:
+    if op.type in ("MatMul", "BatchMatMulV2"):
+        transposed = op.get_attr("transpose_a" if op.type == "MatMul" else "adj_x")
+        inner = op.inputs[0].shape[-2 if transposed else -1]
+        return 2 * inner * op.outputs[0].shape.num_elements()
+    # Each position of the smaller image meets the whole kernel, in all three directions.
+    if op.type == "Conv2D":
+        return _conv_flops(op.outputs[0].shape, op.inputs[1].shape)
+    if op.type == "Conv2DBackpropInput":
+        return _conv_flops(op.inputs[2].shape, op.inputs[1].shape)
+    if op.type == "Conv2DBackpropFilter":
+        return _conv_flops(op.inputs[2].shape, op.outputs[0].shape)
+    return 0
+
+
+def _conv_flops(image: tf.TensorShape, kernel: tf.TensorShape) -> int:
+    batch, height, width, _ = image
+    return 2 * batch * height * width * kernel.num_elements()
+
+
+def matmul_gflops(repetitions: int = 8) -> float:
+    """Returns the machine's float32 rate now: the median of a few products on all cores."""
+    matrix = tf.random.stateless_normal([_MATRIX_SIZE, _MATRIX_SIZE], [0, 0])
+    times = [_seconds(lambda: tf.linalg.matmul(matrix, matrix)[0, 0]) for _ in range(repetitions)]
+    return 2 * _MATRIX_SIZE**3 / float(np.median(times)) / 1e9
+
+
+def measure(case: Case, repetitions: int) -> Result:
+    """Builds and times one case; to be called in a fresh process."""
+    call, graph, trips = _step(case) if case.what == "step" else _training_step(case)
+    flops = count_flops(graph, trips)
+    first = _seconds(call)
+    matmul_gflops()  # Wakes the threads up.
+    times, rates, shares = [], [matmul_gflops()], []
+    for _ in range(repetitions):
+        times.append(_seconds(call))
+        rates.append(matmul_gflops())
+        shares.append(flops / 1e9 / times[-1] / np.mean(rates[-2:]))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return Result(
+        gflop=flops / 1e9,
+        seconds=float(np.median(times)),
+        matmul_gflops=float(np.median(rates)),
+        share=float(np.median(shares)),
+        first_call_seconds=first,
+        peak_gb=peak,
+    )
+
+
+def _seconds(call: Callable[[], tf.Tensor]) -> float:
+    begin = time.perf_counter()
+    call().numpy()
+    return time.perf_counter() - begin
+
+
+def _model(case: Case) -> WorldModel:
+    if case.size == "full":
+        return StochasticDiscreteModel(
+            _FRAME_SHAPE, _NUM_ACTIONS, SoftmaxHead(_FRAME_SHAPE[2]), inputs=case.inputs
+        )
+    palette = Palette(16)
+    palette.update(_frames(1, 1))
+    head = PaletteHead(palette)
+    return StochasticDiscreteModel(
+        _FRAME_SHAPE, _NUM_ACTIONS, head, inputs=case.inputs, hidden_size=16
+    )
+
+
+def _frames(batch: int, length: int) -> np.ndarray:
+    """Random frames of the 16 colours that the small model's palette has."""
+    grays = np.random.default_rng(0).integers(0, 16, (batch, length, *_FRAME_SHAPE[:2], 1))
+    return (grays * 17).repeat(3, axis=-1).astype(np.uint8)
+
+
+def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+    """One simulated step as an environment takes it: state, frame and reward come out."""
+    model = _model(case)
+    frames = tf.constant(_frames(_STEP_BATCH, _NUM_INPUTS))
+    actions = tf.zeros([_STEP_BATCH, _NUM_INPUTS], tf.int32)
+    seed = tf.constant([0, 0])
+    state = model.initial_state(frames, actions[:, 1:])
+
+    @tf.function(jit_compile=case.xla, autograph=False)
+    def simulate(
+        state: State, frames: tf.Tensor, action: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[State, tf.Tensor, tf.Tensor]:
+        prediction = model.step(state, frames, action, seed)
+        reward = tf.argmax(prediction.reward_logits, -1)
+        return prediction.state, model.decode(prediction.outputs), reward
+
+    arguments = (state, frames, actions[:, 0], seed)
+    graph = simulate.get_concrete_function(*arguments).graph
+    return (lambda: simulate(*arguments)[1]), graph, 1
+
+
+def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+    trainer = WorldModelTrainer(_model(case), Adafactor(1e-3), jit_compile=case.xla)
+    length = _NUM_INPUTS + _NUM_TARGETS
+    window = (
+        tf.constant(_frames(_TRAIN_BATCH, length)),
+        tf.zeros([_TRAIN_BATCH, length - 1], tf.int32),
+        tf.ones([_TRAIN_BATCH, length - 1], tf.int32),
+    )
+    graph = tf.function(trainer.apply, autograph=False).get_concrete_function(*window).graph
+    # A stepwise model also predicts the input frames after the first.
+    calls = length - 1 if case.inputs == "carried" else _NUM_TARGETS
+    return (lambda: trainer.train_step(window)["loss"]), graph, calls
+
+
+def in_own_process(case: Case, repetitions: int) -> Result:
+    """Runs `measure` where nothing else has used memory."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(measure, (case, repetitions))
+
+
+def report(case: Case, result: Result) -> str:
+    """Returns one line of the table."""
+    name = f"{case.size:5} {case.inputs:7} {case.what:5} {'XLA' if case.xla else '':3}"
+    line = (
+        f"{name} {1e3 * result.seconds:8.0f} ms  {result.gflop:7.1f} GFLOP  "
+        f"{result.gflop / result.seconds:5.0f} GFLOP/s  {100 * result.share:3.0f} % of "
+        f"{result.matmul_gflops:3.0f}  first call {result.first_call_seconds:5.1f} s  "
+        f"peak {result.peak_gb:4.1f} GB"
+    )
+    if (case.size, case.inputs, case.what) != ("full", "carried", "step"):
+        return line
+    plain = _ORIGINAL_STEP_SECONDS / result.seconds
+    # As fast a machine as the one where the original was measured would need longer, or less.
+    fair = plain * _ORIGINAL_MATMUL_GFLOPS / result.matmul_gflops
+    return f"{line}  {plain:.1f} x the original, {fair:.1f} x at equal matrix-multiply rates"
+
+
+def cases(quick: bool) -> list[Case]:
+    """Returns what is measured; XLA at full size takes minutes and is known to lose."""
+    kinds = [(inputs, what) for inputs in ("carried", "stacked") for what in ("step", "train")]
+    full = [Case("full", inputs, what, False) for inputs, what in kinds]
+    if not quick:
+        full.append(Case("full", "carried", "step", True))
+    small = [
+        Case("small", "stacked", what, xla) for what in ("step", "train") for xla in (False, True)
+    ]
+    return full + small
+
+
+def main(_: Sequence[str]) -> None:
+    print(f"matrix multiply, float32, {_MATRIX_SIZE}^3: {matmul_gflops(20):.0f} GFLOP/s")
+    print(
+        f"step: batch {_STEP_BATCH}; train: batch {_TRAIN_BATCH}, {_NUM_TARGETS} target frames; "
+        f"the original took {_ORIGINAL_STEP_SECONDS} s for a full step on a quiet machine"
+    )
+    for case in cases(_QUICK.value):
+        repetitions = 3 if _QUICK.value and case.size == "full" else 7
+        print(report(case, in_own_process(case, repetitions)), flush=True)
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,1 @@
+"""What acts: policy networks and how they are trained."""

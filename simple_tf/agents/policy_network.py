@@ -1,0 +1,131 @@
+"""The original's policy: one small convolutional trunk, action logits and a value."""
+
+from __future__ import annotations
+
+import zlib
+
+import gin
+import tensorflow as tf
+
+# The iteration to name when the policy is evaluated, or when the number is to be hidden from it.
+NO_ITERATION = -1
+
+
+@gin.configurable(denylist=["observation_shape", "num_actions", "seed"])
+class PolicyNetwork(tf.keras.Model):
+    """Action logits and a value from the last K frames and the number of the iteration.
+
+    The original asks for dropout before the hidden layer, but never switches it on: there is none.
+
+    Args:
+        observation_shape: (K, height, width, channels).
+        num_actions: number of actions.
+        filters: channels of both convolutions.
+        hidden_size: units of the hidden layer.
+        embedding_rows: iterations that can be told apart, plus one for `NO_ITERATION`; later
+            iterations share the last row.
+        embedding_size: width of an iteration's embedding.
+        seed: of the initial weights.
+    """
+
+    KERNEL = 5
+    STRIDE = 2
+    INITIALIZER_GAIN = 1.5
+
+    def __init__(
+        self,
+        observation_shape: tuple[int, int, int, int],
+        num_actions: int,
+        filters: int = 32,
+        hidden_size: int = 128,
+        embedding_rows: int = 32,
+        embedding_size: int = 32,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(name="policy")
+        frames, height, width, channels = observation_shape
+        self.observation_shape = tuple(observation_shape)
+        self.num_actions = num_actions
+        self._seed = seed
+        self.convs = [self._conv(f"conv_{i}", filters) for i in range(2)]
+        self.iterations = self.add_weight(
+            "iterations/table",
+            (embedding_rows, embedding_size),
+            initializer=self._orthogonal("iterations"),
+        )
+        self.hidden = self._dense("hidden", hidden_size, "relu")
+        self.logits_layer = self._dense("logits", num_actions)
+        self.value_layer = self._dense("value", 1)
+        # All variables exist before the first frame: countable, loadable, checkpointable.
+        _build(self.convs[0], (None, height, width, frames * channels))
+        _build(self.convs[1], (None, None, None, filters))
+        _build(self.hidden, (None, flattened_size(height, width, filters) + embedding_size))
+        _build(self.logits_layer, (None, hidden_size))
+        _build(self.value_layer, (None, hidden_size))
+        self.built = True
+
+    def call(
+        self, observations: tf.Tensor, iteration: int | tf.Tensor = NO_ITERATION
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Maps observations to action logits [B, A] and values [B].
+
+        Args:
+            observations: uint8 [B, K, H, W, C], oldest frame first.
+            iteration: int32, a scalar or [B]; counted from 0, or `NO_ITERATION`.
+        """
+        self._check(observations)
+        _, frames, height, width, channels = observations.shape
+        x = tf.transpose(observations, [0, 2, 3, 1, 4])  # [B, H, W, K, C]
+        x = tf.reshape(x, [-1, height, width, frames * channels])
+        x = tf.cast(x, tf.float32) / 255.0
+        for conv in self.convs:
+            x = conv(x)
+        x = tf.reshape(x, [-1, x.shape[1] * x.shape[2] * x.shape[3]])
+        hidden = self.hidden(tf.concat([x, self._embed(iteration, tf.shape(x)[0])], axis=-1))
+        return self.logits_layer(hidden), self.value_layer(hidden)[:, 0]
+
+    def _embed(self, iteration: int | tf.Tensor, batch_size: tf.Tensor) -> tf.Tensor:
+        row = tf.clip_by_value(tf.cast(iteration, tf.int32) + 1, 0, self.iterations.shape[0] - 1)
+        return tf.gather(self.iterations, tf.broadcast_to(row, [batch_size]))
+
+    def _check(self, observations: tf.Tensor) -> None:
+        shape = observations.shape
+        if shape.rank != 5 or tuple(shape[1:]) != self.observation_shape:
+            raise ValueError(
+                f"Observations have shape {shape}, but this policy was built for "
+                f"{self.observation_shape} after the batch axis."
+            )
+        if observations.dtype != tf.uint8:
+            raise ValueError(f"Observations must be uint8, not {observations.dtype.name}.")
+
+    def _conv(self, name: str, filters: int) -> tf.keras.layers.Conv2D:
+        return tf.keras.layers.Conv2D(
+            filters,
+            self.KERNEL,
+            self.STRIDE,
+            "same",
+            activation="relu",
+            kernel_initializer=self._orthogonal(name),
+            name=name,
+        )
+
+    def _dense(self, name: str, units: int, activation: str | None = None) -> tf.keras.layers.Dense:
+        initializer = self._orthogonal(name)
+        return tf.keras.layers.Dense(units, activation, kernel_initializer=initializer, name=name)
+
+    def _orthogonal(self, name: str) -> tf.keras.initializers.Initializer:
+        seed = zlib.crc32(f"{self._seed}/policy/{name}".encode()) & 0x7FFFFFFF
+        return tf.keras.initializers.Orthogonal(self.INITIALIZER_GAIN, seed=seed)
+
+
+def flattened_size(height: int, width: int, filters: int) -> int:
+    """Returns the number of activations after the two convolutions."""
+    for _ in range(2):
+        height, width = -(-height // PolicyNetwork.STRIDE), -(-width // PolicyNetwork.STRIDE)
+    return height * width * filters
+
+
+def _build(layer: tf.keras.layers.Layer, shape: tuple[int | None, ...]) -> None:
+    """Creates a layer's variables under names that start with the layer's."""
+    with tf.name_scope(layer.name):
+        layer.build(shape)

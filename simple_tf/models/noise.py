@@ -1,0 +1,117 @@
+"""Sources of randomness that models draw from.
+
+A model never calls a random op itself: it asks a `Noise`. Training and simulation hand it a
+`StatelessNoise` made from a seed, so draws depend on (seed, position of the draw) alone;
+`FixedNoise` removes the randomness, which is what comparisons with recorded tensors need.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import tensorflow as tf
+
+
+class Noise(Protocol):
+    """What models need from randomness."""
+
+    def at(self, position: int | tf.Tensor) -> Noise:
+        """Returns an independent source for one position (time step, component)."""
+
+    def uniform(self, shape: tf.Tensor) -> tf.Tensor:
+        """Draws float32 from [0, 1)."""
+
+    def normal(self, shape: tf.Tensor) -> tf.Tensor:
+        """Draws float32 from N(0, 1)."""
+
+    def truncated_normal(self, shape: tf.Tensor) -> tf.Tensor:
+        """Draws float32 from N(0, 1) truncated at two deviations."""
+
+    def dropout(self, x: tf.Tensor, rate: float) -> tf.Tensor:
+        """Zeroes a share of `x` and rescales the rest."""
+
+    def categorical(self, logits: tf.Tensor) -> tf.Tensor:
+        """Draws int32 [B] from logits [B, N]."""
+
+
+class StatelessNoise:
+    """Draws that are a pure function of the seed and of the order of the calls.
+
+    Args:
+        seed: integer tensor of shape [2].
+    """
+
+    def __init__(self, seed: tf.Tensor) -> None:
+        self._seed = tf.convert_to_tensor(seed, tf.int32)
+        self._draws = 0
+
+    def at(self, position: int | tf.Tensor) -> StatelessNoise:
+        """See `Noise`. Positions do not collide with this source's own draws."""
+        return StatelessNoise(fold_in(self._seed, -1 - position))
+
+    def uniform(self, shape: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.random.stateless_uniform(shape, self._next())
+
+    def normal(self, shape: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.random.stateless_normal(shape, self._next())
+
+    def truncated_normal(self, shape: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.random.stateless_truncated_normal(shape, self._next())
+
+    def dropout(self, x: tf.Tensor, rate: float) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.nn.experimental.stateless_dropout(x, rate, self._next()) if rate else x
+
+    def categorical(self, logits: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        draws = tf.random.stateless_categorical(logits, 1, self._next(), dtype=tf.int32)
+        return draws[:, 0]
+
+    def _next(self) -> tf.Tensor:
+        self._draws += 1
+        return fold_in(self._seed, self._draws)
+
+
+class FixedNoise:
+    """No randomness: uniforms are one constant, normals 0, dropout off, categorical argmax.
+
+    Args:
+        uniform_value: value of every uniform draw, a number or a scalar tensor.
+    """
+
+    def __init__(self, uniform_value: float | tf.Tensor) -> None:
+        self._value = uniform_value
+
+    def at(self, position: int | tf.Tensor) -> FixedNoise:
+        """See `Noise`."""
+        del position
+        return self
+
+    def uniform(self, shape: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.fill(shape, tf.cast(self._value, tf.float32))
+
+    def normal(self, shape: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.zeros(shape)
+
+    def truncated_normal(self, shape: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.zeros(shape)
+
+    def dropout(self, x: tf.Tensor, rate: float) -> tf.Tensor:
+        """See `Noise`."""
+        del rate
+        return x
+
+    def categorical(self, logits: tf.Tensor) -> tf.Tensor:
+        """See `Noise`."""
+        return tf.argmax(logits, axis=-1, output_type=tf.int32)
+
+
+def fold_in(seed: tf.Tensor, data: int | tf.Tensor) -> tf.Tensor:
+    """Mixes an integer into a seed of shape [2]."""
+    return tf.random.experimental.stateless_fold_in(seed, tf.cast(data, seed.dtype))

@@ -1,0 +1,58 @@
+"""Matrix products in place of convolutions give the same results and gradients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from simple_tf.models import convolution
+
+
+@pytest.fixture
+def always_products(monkeypatch):
+    monkeypatch.setattr(convolution, "_LARGE_KERNEL", 0)
+    monkeypatch.setattr(convolution, "_FEW_POSITIONS", 10**9)
+
+
+def random(*shape):
+    return tf.constant(np.random.RandomState(0).randn(*shape), tf.float32)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "size", "stride"),
+    [(4, 3, 3, 1), (2, 2, 3, 1), (8, 6, 4, 2), (2, 2, 4, 2), (7, 5, 8, 4), (3, 9, 5, 1)],
+)
+@pytest.mark.usefixtures("always_products")
+def test_convolution(height, width, size, stride):
+    x, kernel = random(2, height, width, 3), random(size, size, 3, 4)
+
+    def expected(x, kernel):
+        return tf.nn.conv2d(x, kernel, stride, "SAME")
+
+    def ours(x, kernel):
+        return convolution.convolve(x, kernel, stride)
+
+    check(ours, expected, x, kernel)
+
+
+@pytest.mark.parametrize(("height", "width"), [(2, 2), (4, 3), (1, 5)])
+@pytest.mark.usefixtures("always_products")
+def test_transposed_convolution(height, width):
+    x, kernel = random(2, height, width, 3), random(4, 4, 5, 3)
+
+    def expected(x, kernel):
+        return tf.nn.conv2d_transpose(x, kernel, [2, 2 * height, 2 * width, 5], 2, "SAME")
+
+    check(convolution.convolve_transposed, expected, x, kernel)
+
+
+def check(ours, expected, x, kernel):
+    weights = tf.cos(tf.range(ours(x, kernel).shape.num_elements(), dtype=tf.float32))
+    results = []
+    for function in (ours, expected):
+        with tf.GradientTape() as tape:
+            tape.watch([x, kernel])
+            y = function(x, kernel)
+            total = tf.reduce_sum(tf.reshape(y, [-1]) * weights)
+        results.append([y, *tape.gradient(total, [x, kernel])])
+    for got, wanted in zip(*results, strict=True):
+        np.testing.assert_allclose(got, wanted, atol=1e-4)
