@@ -205,7 +205,7 @@ def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
     graph = tf.function(trainer.apply, autograph=False).get_concrete_function(*window).graph
     # A stepwise model also predicts the input frames after the first.
     calls = length - 1 if case.inputs == "carried" else _NUM_TARGETS
-    return (lambda: trainer.train_step(window)["loss"]), graph, calls
+    return (lambda: trainer.train_step(*window)["loss"]), graph, calls
 
 
 def in_own_process(case: Case, repetitions: int) -> Result:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
 
 import gin
 import tensorflow as tf
@@ -11,7 +13,8 @@ from simple_tf.models.interface import WindowLosses, WorldModel
 from simple_tf.models.noise import Noise, StatelessNoise, fold_in
 
 Metrics = dict[str, tf.Tensor]
-Window = tuple[tf.Tensor, tf.Tensor, tf.Tensor]
+Windows = Mapping[str, tf.Tensor]
+"""One batch of windows, as `WindowDataset` yields it: `frames`, `actions`, `reward_classes`."""
 
 
 @gin.configurable(denylist=["model", "seed"])
@@ -58,23 +61,45 @@ class WorldModelTrainer(tf.Module):
         """Number of steps applied so far."""
         return self.optimizer.iterations
 
-    def train_step(self, window: Window) -> Metrics:
+    def train_step(
+        self, frames: tf.Tensor, actions: tf.Tensor, reward_classes: tf.Tensor
+    ) -> Metrics:
         """Applies one step.
 
         Args:
-            window: (frames, actions, reward_classes) as for `WorldModel.window_losses`.
+            frames: uint8 [B, K + n, H, W, C].
+            actions: int32 [B, K + n - 1].
+            reward_classes: int32 [B, K + n - 1].
 
         Returns:
             Scalars: `loss` and its parts `pixel_loss`, `reward_loss`, `latent_loss`,
             `context_loss`; `reward_accuracy` and `reward_accuracy_<class>` (NaN where a class
             does not occur in the batch); `gradient_norm` before clipping; `learning_rate`.
         """
-        return self._compiled_step(*window)
+        return self._compiled_step(frames, actions, reward_classes)
 
-    def train(self, windows: Iterator[Window], num_steps: int) -> Metrics:
-        """Applies several steps and returns the mean of their metrics, ignoring NaN."""
-        history = [self.train_step(next(windows)) for _ in range(num_steps)]
-        return {key: _nan_mean([metrics[key] for metrics in history]) for key in history[0]}
+    def train(self, batches: Iterator[Windows], num_steps: int) -> Metrics:
+        """Applies several steps.
+
+        Args:
+            batches: yields what `train_step` takes, by name.
+            num_steps: how many steps.
+
+        Returns:
+            The mean of the steps' metrics, ignoring NaN, and `examples_per_second`: windows
+            over the whole time, waiting for the batches included.
+        """
+        begin = time.perf_counter()
+        history, examples = [], 0
+        for batch in itertools.islice(batches, num_steps):
+            history.append(self.train_step(**batch))
+            examples += int(batch["frames"].shape[0])
+        if len(history) < num_steps:
+            raise ValueError(f"Only {len(history)} of {num_steps} batches of windows came.")
+        means = {key: _nan_mean([metrics[key] for metrics in history]) for key in history[0]}
+        float(means["loss"])  # Steps may still be running; wait for the last.
+        means["examples_per_second"] = tf.constant(examples / (time.perf_counter() - begin))
+        return means
 
     def apply(
         self,

@@ -22,6 +22,6 @@ def test_the_documented_model_steps_and_learns():
     prediction = model.step((), frames[:, :4], actions[:, 3], (0, 0))
     assert model.decode(prediction.outputs).shape == (2, 8, 6, 3)
     trainer = WorldModelTrainer(model, tf.keras.optimizers.Adam(0.05))
-    losses = [trainer.train_step((frames, actions, actions % 3)) for _ in range(120)]
+    losses = [trainer.train_step(frames, actions, actions % 3) for _ in range(120)]
     assert float(losses[-1]["pixel_loss"]) < 0.1 * float(losses[0]["pixel_loss"])
     assert float(losses[-1]["reward_accuracy"]) == 1.0
