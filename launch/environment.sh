@@ -31,11 +31,11 @@ print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest()[:16])')"
   if [ -e "$stamp" ]; then
     return
   fi
-  echo "Installing simple_tf${extras:+ with the extras $extras} into .venv: TensorFlow and its" \
-    "companions are about 600 MB to download, a few minutes the first time." >&2
+  echo "Installing simple_tf${extras:+ with the extras $extras} into .venv. The first time this" \
+    "downloads TensorFlow and its companions, about 600 MB, and takes a few minutes." >&2
   local quiet=()
   [ -t 2 ] || quiet=(--quiet)
-  .venv/bin/python -m pip install --disable-pip-version-check "${quiet[@]}" \
+  .venv/bin/python -m pip install --disable-pip-version-check ${quiet[@]+"${quiet[@]}"} \
     --constraint "launch/constraints-$version.txt" --editable ".${extras:+[$extras]}" >&2 || return 1
   touch "$stamp"
 }

@@ -7,8 +7,11 @@ source launch/environment.sh
 ensure_environment ""  # No extras: the main job needs none.
 
 output_dir="runs/random_play-$(date +%Y%m%d-%H%M%S)"
+previous=""
 for argument in "$@"; do
-  case "$argument" in --output_dir=*) output_dir="${argument#*=}" ;; esac
+  case "$previous" in --output_dir | -output_dir) output_dir="$argument" ;; esac
+  case "$argument" in --output_dir=* | -output_dir=*) output_dir="${argument#*=}" ;; esac
+  previous="$argument"
 done
 
 .venv/bin/python -m simple_tf.collect --output_dir="$output_dir" "$@"

@@ -15,6 +15,7 @@ def derive_seed(seed: int, purpose: str, *counters: int) -> int:
       purpose: what the seed is for, e.g. `"episode"`; keeps streams apart that share counters.
       *counters: non-negative numbers, e.g. slot and episode.
     """
-    entropy = (seed, zlib.crc32(purpose.encode()), *counters)
+    # numpy pads short entropy with zeros: without the length, () and (0,) would be the same.
+    entropy = (seed, zlib.crc32(purpose.encode()), len(counters), *counters)
     word = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
     return int(word >> np.uint64(1))

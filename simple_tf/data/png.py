@@ -3,7 +3,7 @@
 Atari frames are flat areas of few colours, where PNG's row filters only hide repetitions from the
 compressor. Without them files are about as small as those of a general encoder and several times
 cheaper to write, and any PNG reader understands them (numbers in docs/episode_store.md). No
-TensorFlow here: emulator worker processes encode what they play.
+TensorFlow here, so that an episode can be recorded in a process that does not pay for its import.
 """
 
 from __future__ import annotations

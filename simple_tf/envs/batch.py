@@ -56,6 +56,8 @@ class GameBatch:
       max_steps: episodes are truncated after so many agent steps; None: never.
       num_workers: processes to spread the slots over; 0 plays in this process. None: none for a
         single slot, otherwise one for each core.
+
+    A step that an exception interrupts (Ctrl-C in a notebook) stays pending; `reset` starts anew.
     """
 
     def __init__(
@@ -67,9 +69,10 @@ class GameBatch:
         max_steps: int | None = None,
         num_workers: int | None = None,
     ):
-        if num_slots < 1 or stack < 1:
-            raise ValueError(f"num_slots={num_slots} and stack={stack} must be at least 1.")
         self._players: list[_Players] = []
+        for name, value in {"num_slots": num_slots, "stack": stack}.items():
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
         self.source = source
         self.num_slots = num_slots
         game = source.make()
@@ -80,12 +83,13 @@ class GameBatch:
         rules = EpisodeRules(seed, max_steps)
         memory = create_block(layout)
         try:
-            self._arrays = BatchArrays(*map_arrays(memory, layout))
+            self._arrays = BatchArrays(**map_arrays(memory, layout))
             self._players = _start_players(source, rules, num_slots, layout, memory, num_workers)
         finally:
             os.close(memory)
         self._buffer = 0
         self._started = False
+        self._pending = False
 
     @property
     def num_actions(self) -> int:
@@ -98,7 +102,9 @@ class GameBatch:
         return self._arrays.observations.shape[2:]
 
     def reset(self) -> BatchStep:
-        """Starts the next episode in every slot."""
+        """Starts the next episode in every slot; also ends a step that was interrupted."""
+        if self._pending:
+            self.receive()
         self._buffer = 1 - self._buffer
         self._command(worker.RESET_1 if self._buffer else worker.RESET_0)
         self._started = True
@@ -121,15 +127,26 @@ class GameBatch:
         """Starts a step without waiting for it: see `step`. Must be followed by `receive`."""
         if not self._started:
             raise RuntimeError("GameBatch.reset() has to come before the first step.")
-        self._arrays.actions[:] = self._checked(actions)
+        if self._pending:
+            raise RuntimeError(
+                "The step before has not been received: it was interrupted, or send() was called "
+                "twice. Call receive() to go on with it, or reset() to start anew."
+            )
+        actions = self._checked(actions)
+        if active is not None and np.shape(active) != (self.num_slots,):
+            raise ValueError(f"Expected {self.num_slots} flags, got shape {np.shape(active)}.")
+        self._arrays.actions[:] = actions
         self._arrays.active[:] = True if active is None else active
         self._buffer = 1 - self._buffer
         self._command(worker.STEP_1 if self._buffer else worker.STEP_0)
 
     def receive(self) -> BatchStep:
         """Waits for the step that `send` has started."""
+        if not self._pending:
+            raise RuntimeError("There is no step to receive: call send() first.")
         for players in self._players:
             players.finish()
+        self._pending = False
         arrays = self._arrays
         return BatchStep(
             arrays.observations[self._buffer],
@@ -159,6 +176,7 @@ class GameBatch:
     def _command(self, command: bytes) -> None:
         if not self._players:
             raise RuntimeError("This GameBatch is closed.")
+        self._pending = True
         for players in self._players:
             players.start(command)
 
@@ -179,19 +197,19 @@ class GameBatch:
 
 
 def _layout(num_slots: int, observation_shape: tuple[int, ...]) -> Layout:
-    """Shapes and types of `slot.BatchArrays`, in its order."""
-    small = (num_slots,)
-    return (
-        ((2, num_slots, *observation_shape), "uint8"),
-        (small, "int32"),
-        (small, "bool"),
-        (small, "int32"),
-        (small, "float32"),
-        (small, "float32"),
-        (small, "bool"),
-        (small, "bool"),
-        (small, "int64"),
-    )
+    """Shapes and types of `slot.BatchArrays`."""
+    slots = (num_slots,)
+    return {
+        "observations": ((2, num_slots, *observation_shape), "uint8"),
+        "actions": (slots, "int32"),
+        "active": (slots, "bool"),
+        "step_type": (slots, "int32"),
+        "raw_reward": (slots, "float32"),
+        "reward": (slots, "float32"),
+        "terminated": (slots, "bool"),
+        "truncated": (slots, "bool"),
+        "episode_seed": (slots, "int64"),
+    }
 
 
 def _start_players(
@@ -206,7 +224,7 @@ def _start_players(
         num_workers = 0 if num_slots == 1 else _num_cores()
     if num_workers == 0:
         task = worker.WorkerTask(source, rules, range(num_slots), layout)
-        return [_LocalPlayers(task, BatchArrays(*map_arrays(memory, layout)))]
+        return [_LocalPlayers(task, BatchArrays(**map_arrays(memory, layout)))]
     num_workers = min(num_workers, num_slots)
     # Interleaved, so that every worker has its share when only the first slots are active.
     players = [
@@ -252,6 +270,7 @@ class _RemotePlayers:
     """Slots played in a worker process; `finish` has to be called once after construction."""
 
     def __init__(self, task: worker.WorkerTask, memory: int):
+        self._busy = True
         their_commands, self._commands = os.pipe()
         self._answers, their_answers = os.pipe()
         descriptors = (memory, their_commands, their_answers)
@@ -266,14 +285,18 @@ class _RemotePlayers:
         worker.send_message(self._commands, pickle.dumps(task))
 
     def start(self, command: bytes) -> None:
+        self._busy = True
         try:
             os.write(self._commands, command)
         except BrokenPipeError:
             raise self._death() from None
 
     def finish(self) -> None:
+        if not self._busy:  # Finished already, by a call that was then interrupted.
+            return
         try:
             answer = worker.receive_exactly(self._answers, 1)
+            self._busy = False
             if answer == worker.FAILED:
                 message, details = pickle.loads(worker.receive_message(self._answers))
                 raise WorkerError(f"A game worker failed: {message}\nIn the worker: {details}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 
 from simple_tf.envs.atari import AtariSource, atari_names
 from simple_tf.envs.game import GameSource
@@ -28,7 +29,7 @@ def find_game(name: str) -> GameSource:
     # Imported late: emulator workers start faster without Gymnasium.
     from simple_tf.envs.gymnasium_game import GymnasiumSource
 
-    if ":" in name or _is_registered(name):
+    if _is_registered(name):
         return GymnasiumSource(name, GymnasiumSettings())
     raise UnknownGameError(_unknown(name))
 
@@ -36,7 +37,16 @@ def find_game(name: str) -> GameSource:
 def _is_registered(name: str) -> bool:
     import gymnasium
 
-    return name in gymnasium.registry
+    module, _, environment = name.rpartition(":")
+    try:
+        if module:
+            importlib.import_module(module)
+        gymnasium.spec(environment)
+    except (ImportError, gymnasium.error.Error) as error:
+        if module:
+            raise UnknownGameError(f"{name!r} is no Gymnasium environment: {error}") from error
+        return False
+    return True
 
 
 def _unknown(name: str) -> str:

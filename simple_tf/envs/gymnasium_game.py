@@ -36,6 +36,7 @@ class GymnasiumGame(Game):
     """One Gymnasium environment. See `GymnasiumSettings` for what the agent sees."""
 
     def __init__(self, name: str, settings: GymnasiumSettings):
+        self._name = name
         # The passive checker would warn about every image that is not 0..255 RGB on each step.
         self._env = gymnasium.make(name, disable_env_checker=True)
         self._skip = settings.frame_skip
@@ -75,6 +76,11 @@ class GymnasiumGame(Game):
 
     def _look_at(self, observation: np.ndarray) -> None:
         image = self._processor.image
+        if image.shape != observation.shape and image.shape != (*observation.shape, 1):
+            raise ValueError(
+                f"{self._name} promised images of shape {self._env.observation_space.shape}, "
+                f"but gave one of shape {observation.shape}."
+            )
         np.copyto(image, observation.reshape(image.shape))
 
 

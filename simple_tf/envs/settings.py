@@ -7,6 +7,7 @@ the libraries behind the games are imported only where they are played.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 
 import gin
 
@@ -34,15 +35,12 @@ class AtariSettings:
     sticky_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        fewest, most = self.noop_range
-        if self.frame_skip < 1:
-            raise ValueError(f"frame_skip must be at least 1, not {self.frame_skip}.")
-        if not 0 <= fewest <= most:
-            raise ValueError(f"noop_range must be (fewest, most), not {self.noop_range}.")
-        if not 0.0 <= self.sticky_probability < 1.0:
-            raise ValueError(
-                f"sticky_probability must be in [0, 1), not {self.sticky_probability}."
-            )
+        _check_counts(frame_skip=self.frame_skip, resize_factor=self.resize_factor)
+        if not _is_range(self.noop_range):
+            raise ValueError(f"noop_range must be (fewest, most), not {self.noop_range!r}.")
+        probability = self.sticky_probability
+        if not (isinstance(probability, numbers.Real) and 0.0 <= probability < 1.0):
+            raise ValueError(f"sticky_probability must be in [0, 1), not {probability!r}.")
 
 
 @gin.configurable
@@ -59,3 +57,20 @@ class GymnasiumSettings:
     frame_skip: int = 1
     resize_factor: int = 1
     grayscale: bool = False
+
+    def __post_init__(self) -> None:
+        _check_counts(frame_skip=self.frame_skip, resize_factor=self.resize_factor)
+
+
+def _check_counts(**values: object) -> None:
+    """Raises ValueError for whatever is not a whole number of at least 1; gin checks no types."""
+    for name, value in values.items():
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
+
+
+def _is_range(values: object) -> bool:
+    match values:
+        case (int() as fewest, int() as most):
+            return 0 <= fewest <= most
+    return False

@@ -9,14 +9,14 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 _ALIGNMENT = 64
 
-Layout = Sequence[tuple[tuple[int, ...], str]]
-"""Shape and dtype name of each array, in order."""
+Layout = Mapping[str, tuple[tuple[int, ...], str]]
+"""Shape and dtype of each array, by name."""
 
 
 def create_block(layout: Layout) -> int:
@@ -26,17 +26,17 @@ def create_block(layout: Layout) -> int:
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, sum(_padded_bytes(shape, dtype) for shape, dtype in layout))
+    os.ftruncate(descriptor, sum(_padded_bytes(shape, dtype) for shape, dtype in layout.values()))
     return descriptor
 
 
-def map_arrays(descriptor: int, layout: Layout) -> list[np.ndarray]:
-    """Maps the block into this process and returns its arrays."""
+def map_arrays(descriptor: int, layout: Layout) -> dict[str, np.ndarray]:
+    """Maps the block into this process and returns its arrays by name."""
     memory = mmap.mmap(descriptor, 0)
-    arrays: list[np.ndarray] = []
+    arrays: dict[str, np.ndarray] = {}
     offset = 0
-    for shape, dtype in layout:
-        arrays.append(np.ndarray(shape, dtype, memory, offset))
+    for name, (shape, dtype) in layout.items():
+        arrays[name] = np.ndarray(shape, dtype, memory, offset)
         offset += _padded_bytes(shape, dtype)
     return arrays
 

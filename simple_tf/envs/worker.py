@@ -87,11 +87,13 @@ def receive_exactly(descriptor: int, length: int) -> bytes:
 
 def main(memory: int, commands: int, answers: int) -> None:
     """Serves until the command pipe is closed."""
-    # Ctrl-C reaches every process of the terminal; the parent decides when to stop.
+    # Ctrl-C, and SIGTERM from a scheduler, reach the whole process group; the parent decides
+    # when to stop, and its closed pipe tells.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         task = pickle.loads(receive_message(commands))
-        group = SlotGroup(task, BatchArrays(*map_arrays(memory, task.layout)))
+        group = SlotGroup(task, BatchArrays(**map_arrays(memory, task.layout)))
         os.write(answers, DONE)
         while True:
             group.run(receive_exactly(commands, 1))
@@ -99,9 +101,8 @@ def main(memory: int, commands: int, answers: int) -> None:
     except (EOFError, BrokenPipeError):
         return
     except Exception as error:
-        last_frame = traceback.format_exc().strip()
         os.write(answers, FAILED)
-        send_message(answers, pickle.dumps((f"{error}", last_frame)))
+        send_message(answers, pickle.dumps((str(error), traceback.format_exc().strip())))
 
 
 if __name__ == "__main__":

@@ -45,105 +45,141 @@ class RandomPolicy:
         return self._rng.integers(0, self._num_actions, len(observations))
 
 
-class Collector:
-    """Plays `batch` with a policy and records what happens.
+def collect(
+    batch: GameBatch,
+    store: EpisodeStore,
+    policy: Policy,
+    iteration: int,
+    num_interactions: int,
+    report: Callable[[int], object] = lambda played: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> CollectionSummary:
+    """Plays exactly so many interactions, from new episodes in all slots, and stores them.
+
+    Episodes go into the store as they end. Those still running at the end are stored as truncated,
+    also if the end is an exception: what was paid for is kept.
 
     Args:
-      batch: the games; every collection starts new episodes in all slots.
-      store: where episodes go as soon as they end.
+      batch: the games.
+      store: where the episodes go.
+      policy: chooses the actions.
+      iteration: under which the episodes are stored; must be new.
+      num_interactions: how many agent steps to play, over all slots.
+      report: called with the number of interactions just played.
+      should_stop: asked before every step; True ends the collection early.
+    """
+    check_num_interactions(num_interactions)
+    recording = _Recording(store, iteration, batch.num_slots)
+    step = batch.reset()
+    recording.start_episodes(step)
+    try:
+        while recording.played < num_interactions and not should_stop():
+            actions = policy(step.observations)
+            active = _affordable(step, num_interactions - recording.played)
+            batch.send(actions, active)
+            recording.encode()  # The step before, while the workers play this one.
+            step = batch.receive()
+            report(recording.add(actions, step, active))
+    finally:
+        recording.finish()
+    return recording.summary()
+
+
+def check_num_interactions(num_interactions: int) -> None:
+    """Raises ValueError unless there is something to play."""
+    if not isinstance(num_interactions, int) or num_interactions < 1:
+        raise ValueError(
+            f"num_interactions must be a whole number of at least 1, not {num_interactions!r}."
+        )
+
+
+def _affordable(step: BatchStep, left: int) -> np.ndarray:
+    """Which slots to play, bool [N]: starting the next episode is free, a step is not."""
+    costs = step.step_type != LAST
+    return ~costs | (np.cumsum(costs) <= left)
+
+
+class _Recording:
+    """The episodes of one collection: those being played, and a count of all.
+
+    Encoding frames takes a fair part of the time that playing them does. A step is therefore first
+    noted (`add`) and encoded while the next one is being played (`encode`); its observations stay
+    valid until then, because the batch alternates between two buffers.
     """
 
-    def __init__(self, batch: GameBatch, store: EpisodeStore):
-        self._batch = batch
+    def __init__(self, store: EpisodeStore, iteration: int, num_slots: int):
+        self.played = 0
         self._store = store
-        self._recorders: list[EpisodeRecorder | None] = [None] * batch.num_slots
-        self._iteration = 0
-        self._started = 0
-        self._finished_returns: list[float] = []
-
-    def collect(
-        self,
-        policy: Policy,
-        iteration: int,
-        num_interactions: int,
-        report: Callable[[int], object] = lambda played: None,
-        should_stop: Callable[[], bool] = lambda: False,
-    ) -> CollectionSummary:
-        """Plays exactly so many interactions; episodes cut short by that are stored as truncated.
-
-        Args:
-          policy: chooses the actions.
-          iteration: under which the episodes are stored; must be new.
-          num_interactions: how many agent steps to play, over all slots.
-          report: called with the number of interactions just played.
-          should_stop: asked before every step; True ends the collection early.
-        """
-        self._begin(iteration)
-        step = self._batch.reset()
-        played = 0
-        while played < num_interactions and not should_stop():
-            actions = policy(step.observations)
-            active = self._affordable(step, num_interactions - played)
-            after = self._batch.step(actions, active)
-            now = self._record(step, actions, after, active)
-            played += now
-            report(now)
-            step = after
-        self._finish_all()
-        return self._summary(played)
-
-    def _begin(self, iteration: int) -> None:
         self._iteration = iteration
+        self._recorders: list[EpisodeRecorder | None] = [None] * num_slots
         self._started = 0
-        self._finished_returns = []
+        self._stored = 0
+        self._finished_returns: list[float] = []
+        self._noted: tuple[np.ndarray, BatchStep, np.ndarray] | None = None
 
-    def _affordable(self, step: BatchStep, left: int) -> np.ndarray:
-        """Which slots to play, bool [N]: starting the next episode is free, a step is not."""
-        costs = step.step_type != LAST
-        return ~costs | (np.cumsum(costs) <= left)
+    def add(self, actions: np.ndarray, after: BatchStep, active: np.ndarray) -> int:
+        """Notes one step of the batch; returns how many slots played an interaction."""
+        played = active & (after.step_type != FIRST)
+        self._noted = actions, after, played
+        self.played += int(played.sum())
+        return int(played.sum())
 
-    def _record(
-        self, before: BatchStep, actions: np.ndarray, after: BatchStep, active: np.ndarray
-    ) -> int:
-        """Records one step of each slot that played one; returns how many did."""
-        played = np.flatnonzero(active & (after.step_type != FIRST))
-        for slot in played.tolist():
-            recorder = self._recorders[slot] or self._start(slot, before)
+    def encode(self) -> None:
+        """Records the noted step, if any; episodes that it ended go into the store."""
+        if self._noted is None:
+            return
+        (actions, after, played), self._noted = self._noted, None
+        for slot in np.flatnonzero(played).tolist():
+            recorder = self._recorders[slot]
+            assert recorder is not None
             recorder.add(
                 int(actions[slot]),
                 float(after.raw_reward[slot]),
                 int(after.reward[slot]),
                 after.observations[slot, -1],
             )
-            if after.step_type[slot] == LAST:
-                self._finished_returns.append(
-                    self._save(slot, bool(after.terminated[slot]), bool(after.truncated[slot]))
+        self._store_ended(after, played)
+        self.start_episodes(after)
+
+    def start_episodes(self, step: BatchStep) -> None:
+        """Begins an episode in every slot that shows its first frame and has none yet."""
+        for slot in np.flatnonzero(step.step_type == FIRST).tolist():
+            if self._recorders[slot] is None:
+                self._recorders[slot] = EpisodeRecorder(
+                    self._iteration,
+                    self._started,
+                    int(step.episode_seed[slot]),
+                    step.observations[slot, -1],
                 )
-        return len(played)
+                self._started += 1
 
-    def _start(self, slot: int, first: BatchStep) -> EpisodeRecorder:
-        recorder = EpisodeRecorder(
-            self._iteration,
-            self._started,
-            int(first.episode_seed[slot]),
-            first.observations[slot, -1],
-        )
-        self._started += 1
-        self._recorders[slot] = recorder
-        return recorder
-
-    def _save(self, slot: int, terminated: bool, truncated: bool) -> float:
-        """Stores the slot's episode and returns its score."""
-        recorder, self._recorders[slot] = self._recorders[slot], None
-        assert recorder is not None
-        return self._store.append(recorder.finish(terminated, truncated)).raw_return
-
-    def _finish_all(self) -> None:
+    def finish(self) -> None:
+        """Stores what is still being played, as truncated."""
+        self.encode()
         for slot, recorder in enumerate(self._recorders):
-            if recorder is not None:
-                self._save(slot, terminated=False, truncated=True)
+            if recorder is not None and recorder.num_steps:
+                self._save(slot, recorder, terminated=False, truncated=True)
 
-    def _summary(self, played: int) -> CollectionSummary:
+    def summary(self) -> CollectionSummary:
+        """What has been added to the store."""
         returns = self._finished_returns
         mean = float(np.mean(returns)) if returns else float("nan")
-        return CollectionSummary(played, self._started, len(returns), mean)
+        return CollectionSummary(self.played, self._stored, len(returns), mean)
+
+    def _store_ended(self, after: BatchStep, played: np.ndarray) -> None:
+        for slot in np.flatnonzero(played & (after.step_type == LAST)).tolist():
+            recorder = self._recorders[slot]
+            assert recorder is not None
+            raw_return = self._save(
+                slot, recorder, bool(after.terminated[slot]), bool(after.truncated[slot])
+            )
+            self._finished_returns.append(raw_return)
+
+    def _save(
+        self, slot: int, recorder: EpisodeRecorder, terminated: bool, truncated: bool
+    ) -> float:
+        """Stores the slot's episode and returns its score; a failed attempt keeps the episode."""
+        stored = self._store.append(recorder.finish(terminated, truncated))
+        self._recorders[slot] = None
+        self._stored += 1
+        return stored.raw_return

@@ -10,9 +10,15 @@ from absl import app, logging
 
 from simple_tf.data.errors import StoreError
 from simple_tf.envs.batch import WorkerError
+from simple_tf.envs.catalog import UnknownGameError
+from simple_tf.training.configuration import ConfigurationError
 
-# What a user can cause and mend; anything else is a bug and keeps its traceback.
-_USER_ERRORS = (ValueError, StoreError, WorkerError, OSError)
+# These say all there is to say.
+_OWN_ERRORS = (ConfigurationError, UnknownGameError, StoreError, WorkerError)
+# These are most often a user's mistake, but may be a bug in somebody's code.
+_COMMON_ERRORS = (ValueError, OSError)
+# Gin raises a plain RuntimeError when a binding is missing.
+_MISSING_BINDING = "Required bindings"
 
 
 def run(main: Callable[[list[str]], int]) -> None:
@@ -24,20 +30,31 @@ def run(main: Callable[[list[str]], int]) -> None:
             return 2
         try:
             return main(arguments)
-        except _USER_ERRORS as error:
-            logging.debug("Where it happened:", exc_info=True)  # With --verbosity=1.
-            print(f"Error: {_without_call_stack(error)}", file=sys.stderr)
+        except (*_OWN_ERRORS, *_COMMON_ERRORS, RuntimeError) as error:
+            sentence = _explain(error)
+            if sentence is None:
+                raise
+            logging.debug("Where it happened:", exc_info=True)
+            print(f"Error: {sentence}", file=sys.stderr)
             return 1
 
     app.run(guarded)
 
 
-def _without_call_stack(error: Exception) -> str:
-    """Gin adds a line for every configurable that an error passes through."""
-    lines = str(error).splitlines()
-    return "\n".join(line for line in lines if not line.startswith("  In call to configurable"))
-
-
 def exit_code(stopped_by: str | None) -> int:
     """Returns 0, or the shell's code for the signal that stopped the work early."""
     return 0 if stopped_by is None else 128 + signal.Signals[stopped_by].value
+
+
+def _explain(error: Exception) -> str | None:
+    """What to tell the user; None for a bug, which keeps its traceback."""
+    # Gin adds a line for every configurable that an error passes through.
+    lines = [line for line in str(error).splitlines() if not line.startswith("  In call to")]
+    message = "\n".join(lines)
+    if isinstance(error, _OWN_ERRORS):
+        return message
+    if isinstance(error, _COMMON_ERRORS):
+        return f"{message} (--verbosity=1 shows where this happened)"
+    if message.startswith(_MISSING_BINDING):
+        return f"The gin files are incomplete. {message}"
+    return None

@@ -14,7 +14,12 @@ from simple_tf.envs.batch import GameBatch
 from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.seeding import derive_seed
-from simple_tf.training.collection import CollectionSummary, Collector, RandomPolicy
+from simple_tf.training.collection import (
+    CollectionSummary,
+    RandomPolicy,
+    check_num_interactions,
+    collect,
+)
 from simple_tf.training.interruption import Interruption
 
 
@@ -35,7 +40,6 @@ def collect_random_play(
     store_dir: Path,
     num_interactions: int = gin.REQUIRED,
     num_slots: int = gin.REQUIRED,
-    stack: int = gin.REQUIRED,
 ) -> str | None:
     """Plays at random into the next free iteration of a store, and prints what was added.
 
@@ -45,27 +49,30 @@ def collect_random_play(
       store_dir: the episode store; made if there is none.
       num_interactions: how many agent steps to play.
       num_slots: how many games side by side.
-      stack: how many frames make an observation.
 
     Returns:
       The name of the signal that ended the collection early, or None.
     """
+    check_num_interactions(num_interactions)
     source = find_game(game)
     store = open_store(store_dir, source)
     iteration = max(store.iterations, default=-1) + 1
     play_seed = derive_seed(seed, "collection", iteration)
     begin = time.perf_counter()
     with (
-        GameBatch(source, num_slots, play_seed, stack) as batch,
+        # A random player looks at nothing: one frame per observation is enough.
+        GameBatch(source, num_slots, play_seed, stack=1) as batch,
         tqdm(total=num_interactions, desc=f"playing {game}", unit=" steps", disable=None) as bar,
         Interruption() as interruption,
     ):
-        summary = Collector(batch, store).collect(
-            RandomPolicy(batch.num_actions, play_seed),
-            iteration,
-            num_interactions,
-            bar.update,
-            interruption.requested,
+        policy = RandomPolicy(batch.num_actions, play_seed)
+        summary = collect(
+            batch, store, policy, iteration, num_interactions, bar.update, interruption.requested
+        )
+    if interruption.requested():
+        print(
+            f"Stopped by {interruption.signal_name} after {summary.interactions} of "
+            f"{num_interactions} interactions; all of them are stored."
         )
     _print(game, iteration, summary, time.perf_counter() - begin, store_dir)
     return interruption.signal_name
@@ -75,7 +82,7 @@ def _print(
     game: str, iteration: int, summary: CollectionSummary, seconds: float, store_dir: Path
 ) -> None:
     rate = summary.interactions / seconds
-    score = f"{summary.mean_raw_return:.1f}" if summary.finished else "none finished yet"
+    score = f"{summary.mean_raw_return:.1f} (finished episodes)" if summary.finished else "none yet"
     print(
         f"{game}, random play, iteration {iteration}\n"
         f"  interactions  {summary.interactions} in {seconds:.1f} s ({rate:.0f} per second)\n"

@@ -63,7 +63,7 @@ def test_frames_that_changed_after_opening_are_noticed(tmp_path, make_episode, d
 
 def test_the_documented_way_to_read_an_episode(make_store, make_episode):
     """Runs the program in the document, which uses nothing of this package."""
-    (program,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    program, _ = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     assert "simple_tf" not in program
     store = make_store([[5, 8]])
     names = {"path": str(store.episodes[1].path)}
@@ -73,3 +73,13 @@ def test_the_documented_way_to_read_an_episode(make_store, make_episode):
     np.testing.assert_array_equal(names["actions"], episode.actions)
     np.testing.assert_array_equal(names["rewards"], episode.rewards)
     np.testing.assert_array_equal(names["raw_rewards"], episode.raw_rewards)
+
+
+def test_the_documented_way_to_draw_windows_and_starts(make_store):
+    _, program = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    names = {"store_dir": make_store([[40, 30]]).directory}
+    exec(program, names)
+    assert names["batch"]["frames"].shape[:2] == (16, 10)
+    assert names["batch"]["actions"].shape == names["batch"]["reward_classes"].shape == (16, 9)
+    assert names["frames"].shape[:2] == (16, 4)
+    assert names["actions"].shape == (16, 3)

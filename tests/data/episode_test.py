@@ -83,6 +83,6 @@ def test_an_episode_without_steps_is_refused():
 
 
 def test_recording_needs_no_tensorflow():
-    """Emulator processes record episodes; importing TensorFlow would cost each of them seconds."""
+    """A process that only plays must not have to import it, which takes seconds."""
     program = "import sys, simple_tf.data.episode; sys.exit('tensorflow' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

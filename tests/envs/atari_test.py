@@ -149,9 +149,13 @@ def test_resize_and_grayscale_options_set_the_frame_shape():
     "bad",
     [
         {"frame_skip": 0},
+        {"frame_skip": 2.5},
+        {"resize_factor": 0},
         {"noop_range": (3, 2)},
         {"noop_range": (-1, 2)},
+        {"noop_range": 3},
         {"sticky_probability": 1.0},
+        {"sticky_probability": "high"},
     ],
 )
 def test_impossible_settings_are_refused(bad):

@@ -117,11 +117,43 @@ def test_send_and_receive_are_a_step():
     ],
 )
 def test_bad_actions_are_refused_and_nothing_is_played(actions, message):
-    with GameBatch(find_game("pong"), 2, num_workers=0) as batch:
-        before = batch.reset().observations.copy()
+    pong = find_game("pong")
+    with GameBatch(pong, 2, num_workers=0) as batch, GameBatch(pong, 2, num_workers=0) as other:
+        batch.reset()
+        other.reset()
         with pytest.raises(ValueError, match=message):
             batch.step(np.array(actions))
-        np.testing.assert_array_equal(batch.receive().observations, before)
+        good = np.array([2, 3])
+        np.testing.assert_array_equal(batch.step(good).observations, other.step(good).observations)
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_step_that_was_not_received_is_not_forgotten(num_workers):
+    with GameBatch(find_game("pong"), 2, num_workers=num_workers) as batch:
+        batch.reset()
+        with pytest.raises(RuntimeError, match="no step to receive"):
+            batch.receive()
+        batch.send(np.zeros(2, int))
+        with pytest.raises(RuntimeError, match="has not been received"):
+            batch.send(np.zeros(2, int))
+        assert (batch.receive().step_type == MID).all()
+        batch.send(np.zeros(2, int))
+        # An interrupted step does not come back as the answer to what follows.
+        assert (batch.reset().step_type == FIRST).all()
+        assert (batch.step(np.zeros(2, int)).step_type == MID).all()
+
+
+@pytest.mark.parametrize("bad", [{"num_slots": 0}, {"num_slots": 1.5}, {"stack": 0}])
+def test_impossible_sizes_are_refused(bad):
+    with pytest.raises(ValueError, match="must be a whole number of at least 1"):
+        GameBatch(find_game("pong"), **bad)
+
+
+def test_flags_for_another_number_of_slots_are_refused():
+    with GameBatch(find_game("pong"), 2, num_workers=0) as batch:
+        batch.reset()
+        with pytest.raises(ValueError, match="Expected 2 flags"):
+            batch.step(np.zeros(2, int), active=np.array([True]))
 
 
 def test_stepping_before_reset_or_after_close_is_refused():

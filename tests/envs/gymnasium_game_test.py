@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simple_tf.envs.batch import GameBatch
-from simple_tf.envs.catalog import find_game
+from simple_tf.envs.catalog import UnknownGameError, find_game
 from simple_tf.envs.gymnasium_game import GymnasiumGame
 from simple_tf.envs.settings import GymnasiumSettings
 
@@ -64,6 +64,18 @@ def test_frame_skip_resize_and_grayscale():
 def test_what_cannot_be_played_is_refused_with_what_can(name):
     with pytest.raises(ValueError, match=r"plays environments whose observations are uint8 images"):
         find_game(f"tiny_games:{name}").make()
+
+
+def test_an_image_of_another_shape_than_promised_is_refused():
+    game = find_game("tiny_games:BrokenPromise-v0").make()
+    with pytest.raises(ValueError, match=r"promised images of shape \(12, 16, 3\)"):
+        game.reset(0)
+
+
+@pytest.mark.parametrize("name", ["no_such_module:Foo-v0", "json:Foo-v0", "tiny_games:Corridr-v0"])
+def test_an_id_that_does_not_exist_is_refused(name):
+    with pytest.raises(UnknownGameError, match="is no Gymnasium environment"):
+        find_game(name)
 
 
 def test_atari_through_gymnasium_works_too():

@@ -45,6 +45,13 @@ class ContinuousActions(CorridorGame):
     action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
 
 
+class BrokenPromise(CorridorGame):
+    """Shows images of another shape than it says."""
+
+    def _image(self):
+        return super()._image().transpose(1, 0, 2)
+
+
 class FailingGame(CorridorGame):
     """Fails in its fifth step."""
 
@@ -65,6 +72,7 @@ for name, game in {
     "GrayCorridor-v0": GrayGame,
     "NotAnImage-v0": NotAnImage,
     "ContinuousActions-v0": ContinuousActions,
+    "BrokenPromise-v0": BrokenPromise,
     "Failing-v0": FailingGame,
 }.items():
     gymnasium.register(name, entry_point=game)

@@ -40,7 +40,9 @@ def test_plays_stores_and_says_what_it_did(tmp_path):
     [
         (["--game=kungfumaster"], "Did you mean kung_fu_master or"),
         (["--gin_file=sdd.gin"], "There is no gin file 'sdd.gin'."),
-        (["--gin_bindings=AtariSettings.frame_skip=0"], "frame_skip must be at least 1, not 0."),
+        (["--gin_bindings=AtariSettings.frame_skip=0"], "at least 1, not 0."),
+        (["--game=no_module:Foo-v0"], "No module named 'no_module'"),
+        (["--gin_file=atari.gin"], "The gin files are incomplete. Required bindings"),
         (["pong"], "Not a flag: pong."),
     ],
 )
@@ -62,14 +64,18 @@ def test_a_signal_ends_it_with_everything_stored(tmp_path, number):
         ],
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     _wait_until_playing(tmp_path)
-    process.send_signal(number)
+    # As a terminal or a scheduler does it: to all processes of the group, workers included.
+    os.killpg(process.pid, number)
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     store = EpisodeStore.open(tmp_path / "episodes")
-    assert f"interactions  {store.num_steps()} in" in printed
-    assert store.num_steps() > 0
+    steps = store.num_steps()
+    assert f"Stopped by {number.name} after {steps} of 1000000 interactions" in printed
+    # Both slots were in the middle of an episode, which is kept.
+    assert sum(episode.truncated for episode in store.episodes) == 2
 
 
 def _wait_until_playing(directory):
