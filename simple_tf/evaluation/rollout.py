@@ -20,7 +20,7 @@ class RolloutSimulator:
     Args:
         model: the model.
         horizon: T, the steps to simulate.
-        jit_compile: whether to compile with XLA; worth it for small models only.
+        jit_compile: whether to compile with XLA; measure whether it pays.
     """
 
     def __init__(self, model: WorldModel, horizon: int, jit_compile: bool = False) -> None:
