@@ -74,8 +74,8 @@ def test_a_signal_ends_it_with_everything_stored(tmp_path, number):
     store = EpisodeStore.open(tmp_path / "episodes")
     steps = store.num_steps()
     assert f"Stopped by {number.name} after {steps} of 1000000 interactions" in printed
-    # Both slots were in the middle of an episode, which is kept.
-    assert sum(episode.truncated for episode in store.episodes) == 2
+    # What was being played is kept, too; one slot may just have begun a new episode.
+    assert sum(episode.truncated for episode in store.episodes) in (1, 2)
 
 
 def _wait_until_playing(directory):
