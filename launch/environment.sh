@@ -32,7 +32,7 @@ print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest()[:16])')"
     return
   fi
   echo "Installing simple_tf${extras:+ with the extras $extras} into .venv. The first time this" \
-    "downloads TensorFlow and its companions, about 600 MB, and takes a few minutes." >&2
+    "downloads TensorFlow and its companions (1.9 GB installed) and takes a few minutes." >&2
   local quiet=()
   [ -t 2 ] || quiet=(--quiet)
   .venv/bin/python -m pip install --disable-pip-version-check ${quiet[@]+"${quiet[@]}"} \

@@ -16,7 +16,7 @@ def wheel(tmp_path_factory):
     source = directory / "source"
     # Built from a copy: setuptools leaves build/ behind, which would go into the next wheel.
     subprocess.run(
-        ["cp", "-r", *_tracked(), "--parents", "-t", _made(source)], cwd=ROOT, check=True
+        ["cp", "-r", *_packaged(), "--parents", "-t", _made(source)], cwd=ROOT, check=True
     )
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
     command += ["--no-build-isolation", "--disable-pip-version-check"]
@@ -29,7 +29,7 @@ def _made(path):
     return path
 
 
-def _tracked():
+def _packaged():
     names = ["setup.py", "pyproject.toml", "README.md", "simple_tf", "gin"]
     return [name for name in names if (ROOT / name).exists()]
 
