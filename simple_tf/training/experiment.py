@@ -36,8 +36,8 @@ from simple_tf.training.phase import Phase
 from simple_tf.training.policy_phase import PolicyPhase
 from simple_tf.training.position import Position
 from simple_tf.training.random_play import open_store
+from simple_tf.training.real_play_phase import RealPlayPhase
 from simple_tf.training.run_directory import (
-    Resume,
     RunDescription,
     RunDirectory,
     replace_text,
@@ -72,9 +72,10 @@ class Learners:
 
 def build_learners(frame_shape: tuple[int, int, int], num_actions: int, seed: int) -> Learners:
     """Makes everything that learns, from gin, for frames and actions of a game."""
-    model = build_world_model(frame_shape, num_actions, seed)
+    height, width, channels = frame_shape
+    model = build_world_model((height, width, channels), num_actions, seed)
     starts = StartSampler(frame_shape, model.num_input_frames)
-    network = build_policy((model.num_input_frames, *frame_shape), num_actions, seed)
+    network = build_policy((model.num_input_frames, height, width, channels), num_actions, seed)
     environment = SimulatedEnvironment(model, starts, seed=seed)
     return Learners(
         model=model,
@@ -102,7 +103,7 @@ class Experiment:
         game: str,
         seed: int,
         output_dir: Path,
-        resume: Resume = "auto",
+        resume: str = "auto",
         checkpoints_to_keep: int = 3,
     ) -> None:
         self.source: GameSource = find_game(game)
@@ -171,6 +172,7 @@ class Experiment:
             WorldModelPhase(learners.model_trainer, store, schedule, seed=seed),
             PolicyPhase(learners.policy_trainer, learners.starts, store, schedule),
             CollectionPhase(self.source, store, learners.network, schedule, frames, seed=seed),
+            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
             WorldModelEvaluationPhase(evaluator, self.directory, store, schedule),
             EvaluationPhase(scorer, schedule),
             FinalEvaluationPhase(scorer, schedule),
