@@ -19,3 +19,9 @@ def derive_seed(seed: int, purpose: str, *counters: int) -> int:
     entropy = (seed, zlib.crc32(purpose.encode()), len(counters), *counters)
     word = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
     return int(word >> np.uint64(1))
+
+
+def derive_seed_pair(seed: int, purpose: str, *counters: int) -> tuple[int, int]:
+    """Returns the same as two 31-bit numbers: a seed for TensorFlow's stateless functions."""
+    word = derive_seed(seed, purpose, *counters)
+    return word & 0x7FFFFFFF, (word >> 31) & 0x7FFFFFFF

@@ -1,0 +1,145 @@
+"""PPO in any batched TF-Agents environment, one compiled call per update."""
+
+from __future__ import annotations
+
+import gin
+import tensorflow as tf
+from tf_agents.environments import tf_environment
+
+from simple_tf.agents import learner
+from simple_tf.agents.draws import fold_in
+from simple_tf.agents.experience import Experience, collect
+from simple_tf.agents.learner import Metrics, PPOLearner
+from simple_tf.agents.policy_network import NO_ITERATION
+from simple_tf.seeding import derive_seed_pair
+
+METRICS = ("return", "reward", *learner.METRICS)
+
+
+@gin.configurable(denylist=["environment", "network", "seed"])
+class PPOTrainer(tf.Module):
+    """Lets a policy play and learn: an update is `collect_steps` steps, then `PPOLearner.learn`.
+
+    All draws depend on the seed and on `updates_done`. `tf.train.Checkpoint(trainer=trainer)`
+    holds everything (network, optimiser, counter, and the state of an environment that is
+    trackable), so that a restored trainer continues as if never stopped.
+
+    Args:
+        environment: where to play; simulated or, behind `TFPyEnvironment`, real.
+        network: maps observations and an iteration to logits and values, see `PolicyNetwork`.
+        optimizer: any Keras optimiser.
+        collect_steps: T, steps that every environment plays for one update.
+        name_iteration_when_acting: whether the network is told the iteration when it plays. The
+            original tells it only when it learns.
+        updates_per_call: updates in one compiled call.
+        jit_compile: whether to compile everything with XLA (simulated environments only).
+        seed: root of all draws.
+    """
+
+    def __init__(
+        self,
+        environment: tf_environment.TFEnvironment,
+        network: tf.keras.Model,
+        optimizer: tf.keras.optimizers.Optimizer = gin.REQUIRED,
+        collect_steps: int = 50,
+        name_iteration_when_acting: bool = False,
+        updates_per_call: int = 1,
+        jit_compile: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(name="ppo_trainer")
+        for name, value in {
+            "collect_steps": collect_steps,
+            "updates_per_call": updates_per_call,
+        }.items():
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}.")
+        self.environment = environment
+        self.network = network
+        self.learner = PPOLearner(
+            network, optimizer, environment.time_step_spec(), environment.action_spec()
+        )
+        self.updates_done = tf.Variable(0, dtype=tf.int64, trainable=False)
+        self.collect_steps = collect_steps
+        self.updates_per_call = updates_per_call
+        self._name_iteration_when_acting = name_iteration_when_acting
+        self._seed = derive_seed_pair(seed, "ppo")
+        self._unfinished_returns = tf.Variable(tf.zeros([environment.batch_size]), trainable=False)
+        scalar = tf.TensorSpec([], tf.int32)
+        self._compiled = tf.function(
+            self._run, input_signature=[scalar, scalar], autograph=False, jit_compile=jit_compile
+        )
+
+    def train(self, num_updates: int, iteration: int = NO_ITERATION) -> Metrics:
+        """Runs updates.
+
+        Args:
+            num_updates: how many.
+            iteration: what the network is told, counted from 0; or `NO_ITERATION`.
+
+        Returns:
+            Means over the updates, float32 scalars: `return`, the sum of rewards of a rollout
+            or episode that ended during these updates (NaN if none did); `reward` per step;
+            the learner's `METRICS`.
+        """
+        if num_updates < 1:
+            raise ValueError(f"Expected at least 1 update, not {num_updates}.")
+        totals = counts = dict.fromkeys(METRICS, tf.constant(0.0))
+        for begin in range(0, num_updates, self.updates_per_call):
+            num = min(self.updates_per_call, num_updates - begin)
+            totals, counts = _added(
+                (totals, counts), self._compiled(tf.constant(num), tf.constant(iteration))
+            )
+        return {name: totals[name] / counts[name] for name in METRICS}
+
+    def _run(self, num_updates: tf.Tensor, iteration: tf.Tensor) -> tuple[Metrics, Metrics]:
+        """Runs updates in one graph; returns sums and counts of their metrics."""
+        zeros = dict.fromkeys(METRICS, tf.constant(0.0))
+        _, *sums = tf.while_loop(
+            lambda number, *_: number < num_updates,
+            lambda number, *sums: (number + 1, *_added(sums, self.update(iteration))),
+            (tf.constant(0), zeros, zeros),
+            parallel_iterations=1,
+        )
+        return tuple(sums)
+
+    def update(self, iteration: tf.Tensor) -> tuple[Metrics, Metrics]:
+        """Plays and learns once; traceable.
+
+        Returns:
+            Sum and count of each of the metrics.
+        """
+        seed = fold_in(tf.constant(self._seed), self.updates_done)
+        acting_as = iteration if self._name_iteration_when_acting else NO_ITERATION
+        experience = collect(
+            self.environment, self.network, self.collect_steps, acting_as, fold_in(seed, 0)
+        )
+        metrics = self.learner.learn(experience, iteration, fold_in(seed, 1))
+        self.updates_done.assign_add(1)
+        counts = dict.fromkeys(metrics, tf.constant(1.0))
+        finished, num_finished = self._finished_returns(experience)
+        return (
+            {
+                "return": finished,
+                "reward": tf.reduce_sum(experience.mask * experience.rewards),
+                **metrics,
+            },
+            {"return": num_finished, "reward": tf.reduce_sum(experience.mask), **counts},
+        )
+
+    def _finished_returns(self, experience: Experience) -> tuple[tf.Tensor, tf.Tensor]:
+        """Sum of the returns that were completed, and their number; keeps the rest for later."""
+        rewards = experience.mask * experience.rewards
+        ends = tf.cast(experience.ends, tf.float32)
+        # 1 up to and including the last end of each environment, 0 after it.
+        completed = tf.minimum(tf.cumsum(ends, reverse=True), 1.0)
+        before = self._unfinished_returns.read_value()
+        finished = tf.reduce_sum(rewards * completed, axis=0) + before * completed[0]
+        self._unfinished_returns.assign(before + tf.reduce_sum(rewards, axis=0) - finished)
+        return tf.reduce_sum(finished), tf.reduce_sum(ends)
+
+
+def _added(first: tuple[Metrics, Metrics], second: tuple[Metrics, Metrics]) -> tuple[Metrics, ...]:
+    return tuple(
+        {name: a[name] + b[name] for name in METRICS} for a, b in zip(first, second, strict=True)
+    )

@@ -1,0 +1,182 @@
+"""The learned game as a TF-Agents environment."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import gin
+import numpy as np
+import tensorflow as tf
+from tf_agents.environments import tf_environment
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step as ts
+
+from simple_tf.data.starts import StartSampler
+from simple_tf.models.interface import WorldModel
+from simple_tf.models.noise import fold_in
+from simple_tf.seeding import derive_seed_pair
+
+# Reward class 0 stands for a reward of -1.
+LOWEST_REWARD = -1.0
+REWARDS = ("likeliest", "expected")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Parts:
+    """What an environment uses but does not own, out of sight of its checkpoints."""
+
+    model: WorldModel
+    starts: StartSampler
+
+
+@gin.configurable(denylist=["model", "starts", "seed"])
+class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.tracking.AutoTrackable):
+    """A batch of rollouts of a world model, wholly inside TensorFlow.
+
+    All rollouts start and end together. After `rollout_length` steps comes LAST with discount 1:
+    the game is cut off, not over. The next step, whatever its action, is FIRST of new rollouts,
+    the first of which is at the beginning of the game and the others anywhere in the starts.
+
+    Everything that a rollout needs is in variables, and draws depend on the seed and on counters
+    among them: an environment restored by `tf.train.Checkpoint` continues in the middle of its
+    rollouts. A checkpoint has neither the model nor the starts, which have homes of their own.
+
+    Args:
+        model: the game.
+        starts: where rollouts start; has to be loaded before the first step.
+        batch_size: B, rollouts side by side.
+        rollout_length: steps after which they end.
+        reward: "likeliest": the likeliest reward class, as in the original; "expected": the mean
+            under the predicted probabilities.
+        jit_compile: whether to compile the model's step with XLA.
+        seed: of all draws.
+    """
+
+    def __init__(
+        self,
+        model: WorldModel,
+        starts: StartSampler,
+        batch_size: int = 16,
+        rollout_length: int = 50,
+        reward: str = "likeliest",
+        jit_compile: bool = False,
+        seed: int = 0,
+    ) -> None:
+        _check(batch_size, rollout_length, reward)
+        history_shape = (model.num_input_frames, *model.frame_shape)
+        super().__init__(*_specs(history_shape, model.num_actions), batch_size)
+        self._parts = _Parts(model, starts)
+        self._rollout_length = rollout_length
+        self._reward_kind = reward
+        self._seed = derive_seed_pair(seed, "simulated environment")
+        self._predict = _compiled(self._predict_step) if jit_compile else self._predict_step
+        self._rollouts = _variable([], tf.int32)  # Started so far, counting a batch as one.
+        self._steps = _variable([], tf.int32)  # In the current rollouts.
+        self._history = _variable([batch_size, *history_shape], tf.uint8)
+        self._last_reward = _variable([batch_size], tf.float32)
+        self._state_structure = _state_structure(model, batch_size)
+        self._state = [
+            _variable(spec.shape, spec.dtype) for spec in tf.nest.flatten(self._state_structure)
+        ]
+
+    @property
+    def rollout_length(self) -> int:
+        """Steps of a rollout."""
+        return self._rollout_length
+
+    def _current_time_step(self) -> ts.TimeStep:
+        return tf.cond(self._rollouts > 0, self._time_step, self._reset)
+
+    def _reset(self) -> ts.TimeStep:
+        seed = fold_in(tf.constant(self._seed), self._rollouts.assign_add(1))
+        frames, actions = self._parts.starts.sample(self.batch_size, fold_in(seed, 0))
+        frames = tf.ensure_shape(frames, self._history.shape)
+        state = self._parts.model.initial_state(frames, actions, fold_in(seed, 1))
+        self._steps.assign(0)
+        self._remember(frames, tf.zeros([self.batch_size]), state)
+        return self._time_step()
+
+    def _step(self, action: tf.Tensor) -> ts.TimeStep:
+        at_end = (self._rollouts == 0) | (self._steps >= self._rollout_length)
+        return tf.cond(at_end, self._reset, lambda: self._advance(action))
+
+    def _advance(self, action: tf.Tensor) -> ts.TimeStep:
+        history = self._history.read_value()
+        state = tf.nest.pack_sequence_as(
+            self._state_structure, [variable.read_value() for variable in self._state]
+        )
+        seed = fold_in(tf.constant(self._seed), self._rollouts)
+        seed = fold_in(seed, 2 + self._steps)
+        frame, reward, state = self._predict(state, history, tf.cast(action, tf.int32), seed)
+        self._steps.assign_add(1)
+        self._remember(tf.concat([history[:, 1:], frame[:, tf.newaxis]], axis=1), reward, state)
+        return self._time_step()
+
+    def _predict_step(
+        self, state: Any, history: tf.Tensor, action: tf.Tensor, seed: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, Any]:
+        """Returns the next frame, uint8 [B, H, W, C], the reward [B] and the model's state."""
+        prediction = self._parts.model.step(state, history, action, seed)
+        frame = tf.ensure_shape(self._parts.model.decode(prediction.outputs), history[:, 0].shape)
+        return frame, self._reward(prediction.reward_logits), prediction.state
+
+    def _reward(self, logits: tf.Tensor) -> tf.Tensor:
+        if self._reward_kind == "likeliest":
+            return LOWEST_REWARD + tf.cast(tf.argmax(logits, axis=-1), tf.float32)
+        values = LOWEST_REWARD + tf.range(logits.shape[-1], dtype=tf.float32)
+        return tf.linalg.matvec(tf.nn.softmax(tf.cast(logits, tf.float32)), values)
+
+    def _remember(self, history: tf.Tensor, reward: tf.Tensor, state: Any) -> None:
+        self._history.assign(history)
+        self._last_reward.assign(reward)
+        for variable, value in zip(self._state, tf.nest.flatten(state), strict=True):
+            variable.assign(value)
+
+    def _time_step(self) -> ts.TimeStep:
+        first, last = self._steps == 0, self._steps >= self._rollout_length
+        step_type = tf.where(
+            first, ts.StepType.FIRST, tf.where(last, ts.StepType.LAST, ts.StepType.MID)
+        )
+        return ts.TimeStep(
+            step_type=tf.fill([self.batch_size], step_type),
+            reward=self._last_reward.read_value(),
+            discount=tf.ones([self.batch_size]),
+            observation=self._history.read_value(),
+        )
+
+
+def _specs(
+    history_shape: tuple[int, ...], num_actions: int
+) -> tuple[ts.TimeStep, tensor_spec.BoundedTensorSpec]:
+    """The real environment's specs, see `py_environment`."""
+    observation = tensor_spec.BoundedTensorSpec(history_shape, tf.uint8, 0, 255, name="observation")
+    action = tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_actions - 1, name="action")
+    return ts.time_step_spec(observation), action
+
+
+def _state_structure(model: WorldModel, batch_size: int) -> Any:
+    """Shapes and types of the model's state, found by tracing it."""
+    history_shape = (batch_size, model.num_input_frames, *model.frame_shape)
+    warm_up = tf.function(model.initial_state, autograph=False).get_concrete_function(
+        tf.TensorSpec(history_shape, tf.uint8),
+        tf.TensorSpec((batch_size, model.num_input_frames - 1), tf.int32),
+        tf.TensorSpec((2,), tf.int32),
+    )
+    return tf.nest.map_structure(tf.TensorSpec.from_tensor, warm_up.structured_outputs)
+
+
+def _variable(shape: Any, dtype: tf.DType) -> tf.Variable:
+    return tf.Variable(tf.zeros(shape, dtype), trainable=False)
+
+
+def _compiled(function: Any) -> Any:
+    return tf.function(function, jit_compile=True, autograph=False)
+
+
+def _check(batch_size: int, rollout_length: int, reward: str) -> None:
+    for name, value in {"batch_size": batch_size, "rollout_length": rollout_length}.items():
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}.")
+    if reward not in REWARDS:
+        raise ValueError(f"reward must be one of {', '.join(REWARDS)}, not {reward!r}.")
