@@ -13,6 +13,7 @@ from simple_tf.models import (  # noqa: F401
     bits,
     deterministic,
     gaussian,
+    patch,
     recurrent,
     schedules,
     stochastic_discrete,
