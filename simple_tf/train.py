@@ -12,6 +12,7 @@ from absl import flags
 from simple_tf.training import command_line
 from simple_tf.training.configuration import configure
 from simple_tf.training.experiment import Experiment
+from simple_tf.training.run_directory import RESUME
 
 _GAME = flags.DEFINE_string(
     "game", "pong", "Atari game in snake_case, or a Gymnasium id (Id-v0 or module:Id-v0)."
@@ -21,7 +22,7 @@ _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The run's directory.", re
 _RESUME = flags.DEFINE_enum(
     "resume",
     "auto",
-    ["auto", "never"],
+    RESUME,
     "auto: go on with the run in --output_dir, if there is one; never: refuse to touch one.",
 )
 _GIN_FILE = flags.DEFINE_multi_string(

@@ -37,14 +37,31 @@ class CollectionSummary:
 
 
 class RandomPolicy:
-    """Uniformly random actions, all decided by the seed."""
+    """Uniformly random actions, all decided by the seed.
 
-    def __init__(self, num_actions: int, seed: int):
+    Args:
+      num_actions: how many actions there are.
+      seed: decides them.
+      hold: mean number of steps for which a game keeps its action; each step draws a new one with
+        probability 1 / hold. 1: a new one every step, as the original. Where it takes many steps
+        in one direction to get anywhere, new actions every step get nowhere.
+    """
+
+    def __init__(self, num_actions: int, seed: int, hold: float = 1.0):
+        if hold < 1:
+            raise ValueError(f"An action is held for at least 1 step, not {hold!r}.")
         self._num_actions = num_actions
+        self._hold = hold
         self._rng = np.random.default_rng(derive_seed(seed, "random policy"))
+        self._held: np.ndarray | None = None
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        return self._rng.integers(0, self._num_actions, len(observations))
+        actions = self._rng.integers(0, self._num_actions, len(observations))
+        if self._hold > 1 and self._held is not None:
+            keeps = self._rng.random(len(observations)) >= 1.0 / self._hold
+            actions = np.where(keeps, self._held, actions)
+        self._held = actions
+        return actions
 
 
 class Collection:

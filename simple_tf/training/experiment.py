@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import gin
@@ -36,8 +36,8 @@ from simple_tf.training.phase import Phase
 from simple_tf.training.policy_phase import PolicyPhase
 from simple_tf.training.position import Position
 from simple_tf.training.random_play import open_store
+from simple_tf.training.real_play_phase import RealPlayPhase
 from simple_tf.training.run_directory import (
-    Resume,
     RunDescription,
     RunDirectory,
     replace_text,
@@ -65,16 +65,23 @@ class Learners:
     policy_trainer: PPOTrainer
     starts: StartSampler
 
+    def non_finite_weights(self) -> list[str]:
+        """Names of the variables that hold anything but numbers."""
+        variables = [*self.model.trainable_variables, *self.network.trainable_variables]
+        finite = tf.stack([tf.reduce_all(tf.math.is_finite(v)) for v in variables]).numpy()
+        return [v.name for v, is_finite in zip(variables, finite, strict=True) if not is_finite]
+
     def checkpoint(self) -> tf.train.Checkpoint:
         """What is saved and restored."""
         return tf.train.Checkpoint(world_model=self.model_trainer, policy=self.policy_trainer)
 
 
-def build_learners(frame_shape: tuple[int, int, int], num_actions: int, seed: int) -> Learners:
+def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> Learners:
     """Makes everything that learns, from gin, for frames and actions of a game."""
-    model = build_world_model(frame_shape, num_actions, seed)
-    starts = StartSampler(frame_shape, model.num_input_frames)
-    network = build_policy((model.num_input_frames, *frame_shape), num_actions, seed)
+    height, width, channels = frame_shape
+    model = build_world_model((height, width, channels), num_actions, seed)
+    starts = StartSampler((height, width, channels), model.num_input_frames)
+    network = build_policy((model.num_input_frames, height, width, channels), num_actions, seed)
     environment = SimulatedEnvironment(model, starts, seed=seed)
     return Learners(
         model=model,
@@ -102,7 +109,7 @@ class Experiment:
         game: str,
         seed: int,
         output_dir: Path,
-        resume: Resume = "auto",
+        resume: str = "auto",
         checkpoints_to_keep: int = 3,
     ) -> None:
         self.source: GameSource = find_game(game)
@@ -157,6 +164,7 @@ class Experiment:
             log,
             position,
             should_stop,
+            self.learners.non_finite_weights,
             on_iteration=lambda place: print(screen.iteration(place, self.schedule)),
         )
 
@@ -171,6 +179,7 @@ class Experiment:
             WorldModelPhase(learners.model_trainer, store, schedule, seed=seed),
             PolicyPhase(learners.policy_trainer, learners.starts, store, schedule),
             CollectionPhase(self.source, store, learners.network, schedule, frames, seed=seed),
+            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
             WorldModelEvaluationPhase(evaluator, self.directory, store, schedule),
             EvaluationPhase(scorer, schedule),
             FinalEvaluationPhase(scorer, schedule),

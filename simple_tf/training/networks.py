@@ -7,6 +7,16 @@ from collections.abc import Callable
 import gin
 import tensorflow as tf
 
+from simple_tf.agents import optimizers, policy_network  # noqa: F401  # Known to gin once imported.
+from simple_tf.models import (  # noqa: F401
+    adafactor,
+    bits,
+    deterministic,
+    gaussian,
+    recurrent,
+    schedules,
+    stochastic_discrete,
+)
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.palette import Palette

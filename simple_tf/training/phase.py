@@ -39,8 +39,11 @@ class Phase(Protocol):
 
     name: str
     unit: str
-    headline: tuple[str, ...]
     resumable: bool
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """See above."""
 
     def size(self, iteration: int) -> int:
         """Steps of this phase in an iteration; 0 leaves it out."""

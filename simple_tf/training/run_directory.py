@@ -8,14 +8,15 @@ import importlib.metadata
 import json
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from simple_tf import __version__
 
-Resume = Literal["auto", "never"]
+RESUME = ("auto", "never")
 
 FORMAT_VERSION = 1
 
@@ -101,7 +102,7 @@ class RunDirectory:
         """The picture of an iteration's world model."""
         return self.filmstrips / f"iteration_{iteration:03d}.png"
 
-    def claim(self, description: RunDescription, resume: Resume = "auto") -> bool:
+    def claim(self, description: RunDescription, resume: str = "auto") -> bool:
         """Takes the directory for a run, a new one or the same one again.
 
         Args:
@@ -206,6 +207,7 @@ def _this_start() -> dict[str, Any]:
         "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": [Path(sys.executable).name, *sys.orig_argv[1:]],
         "versions": versions(),
+        "commit": _commit(),
         "machine": {
             "processor": _processor(),
             "cores": len(os.sched_getaffinity(0))
@@ -214,6 +216,18 @@ def _this_start() -> dict[str, Any]:
             "system": platform.system(),
         },
     }
+
+
+def _commit() -> str | None:
+    """The commit that the package is of, with a plus sign if files were changed since."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
+        status = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True)
+    except OSError:
+        return None
+    changed = "+" if status.stdout.strip() else ""
+    return found.stdout.strip() + changed if found.returncode == 0 else None
 
 
 def _processor() -> str:

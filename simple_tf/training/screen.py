@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDirectory
 from simple_tf.training.schedule import Schedule
 
-# Title and width of each column, and the metric in it.
+# Title and width of each column, and the metric in it; of several with that beginning, the last.
 _COLUMNS = (
     ("model loss", 10, "world_model/loss"),
-    ("reward accuracy", 15, "world_model_evaluation/reward_accuracy_50"),
+    ("reward accuracy", 15, "world_model_evaluation/reward_accuracy"),
     ("dreamed return", 14, "policy/return"),
     ("played score", 12, "collection/mean_raw_return"),
     ("real score", 10, "evaluation/mean_score"),
@@ -38,10 +39,7 @@ def opening(game: str, seed: int, schedule: Schedule, position: Position) -> str
 
 def iteration(position: Position, schedule: Schedule) -> str:
     """One line of the table, about the iteration that has just ended."""
-    cells = [
-        _number(position.summary.get(metric, math.nan)).rjust(width)
-        for _, width, metric in _COLUMNS
-    ]
+    cells = [_number(_find(position.summary, metric)).rjust(width) for _, width, metric in _COLUMNS]
     return (
         f"{position.iteration:>4}/{schedule.iterations:<4}  {position.interactions:>12,}  "
         f"{'  '.join(cells)}  {duration(position.seconds)}"
@@ -72,6 +70,11 @@ def closing(directory: RunDirectory, position: Position) -> str:
 def duration(seconds: float) -> str:
     """Hours, minutes and seconds."""
     return str(datetime.timedelta(seconds=round(seconds)))
+
+
+def _find(summary: Mapping[str, float], beginning: str) -> float:
+    values = [value for name, value in summary.items() if name.startswith(f"{beginning}_")]
+    return summary.get(beginning, values[-1] if values else math.nan)
 
 
 def _number(value: float) -> str:

@@ -32,7 +32,6 @@ class WorldModelEvaluationPhase:
 
     name = "world_model_evaluation"
     unit = "evaluations"
-    headline = ("reward_accuracy_50",)
     resumable = True
 
     def __init__(
@@ -49,6 +48,11 @@ class WorldModelEvaluationPhase:
         self._schedule = schedule
         self._every = every
         self._iteration = 0
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """See `Phase`."""
+        return (f"reward_accuracy_{self._evaluator.horizon}",)
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""
@@ -69,7 +73,7 @@ class WorldModelEvaluationPhase:
             yield Advance(1, {})
             return
         write_filmstrip(self._run.filmstrip(iteration), result.examples)
-        metrics = {}
+        metrics: dict[str, float] = {}
         for share in _SHARES_OF_HORIZON:
             steps = max(int(result.scores.horizon * share), 1)
             scores = result.scores.at(steps)
