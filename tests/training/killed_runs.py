@@ -19,6 +19,7 @@ import sys
 import time
 from pathlib import Path
 
+
 def command(run: Path, *bindings: str) -> list[str]:
     """How the run is started."""
     return [
