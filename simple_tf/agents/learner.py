@@ -135,20 +135,24 @@ class PPOLearner(tf.Module):
 
     def apply(self, minibatch: Minibatch, iterations: tf.Tensor) -> Metrics:
         """Applies one minibatch step; `iterations`, int32 [N], go to the network as they are."""
-        with tf.GradientTape() as tape:
-            loss, metrics = self._loss(minibatch, iterations)
-        # Dense: an embedding's sparse gradient repeats rows, and its norm would come out wrong.
-        gradients = [
-            tf.convert_to_tensor(gradient)
-            for gradient in tape.gradient(
-                loss, self._variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
-            )
-        ]
+        gradients, metrics = self.gradients(minibatch, iterations)
         norm = tf.linalg.global_norm(gradients)
         if self.clip_norm:
             gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm, use_norm=norm)
         self.optimizer.apply_gradients(zip(gradients, self._variables, strict=True))
         return {**metrics, "gradient_norm": norm}
+
+    def gradients(
+        self, minibatch: Minibatch, iterations: tf.Tensor
+    ) -> tuple[list[tf.Tensor], Metrics]:
+        """Returns the loss's gradient by the network's trainable variables, and metrics."""
+        with tf.GradientTape() as tape:
+            loss, metrics = self._loss(minibatch, iterations)
+        gradients = tape.gradient(
+            loss, self._variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        # Dense: an embedding's sparse gradient repeats rows, and its norm would come out wrong.
+        return [tf.convert_to_tensor(gradient) for gradient in gradients], metrics
 
     def _run_minibatches(
         self, examples: Minibatch, iteration: int | tf.Tensor, seed: tf.Tensor

@@ -26,9 +26,9 @@ def draw_minibatches(
     Returns:
         int32 [minibatches, minibatch_steps].
     """
-    times = tf.range(num_steps)
+    # Not stateless_shuffle: XLA does not know it.
     orders = [
-        tf.random.experimental.stateless_shuffle(times, fold_in(seed, number))
+        tf.argsort(tf.random.stateless_uniform([num_steps], fold_in(seed, number)))
         for number in range(num_passes)
     ]
     count = num_minibatches(num_steps, num_passes, minibatch_steps)

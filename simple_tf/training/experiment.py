@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import gin
@@ -65,16 +65,22 @@ class Learners:
     policy_trainer: PPOTrainer
     starts: StartSampler
 
+    def non_finite_weights(self) -> list[str]:
+        """Names of the variables that hold anything but numbers."""
+        variables = [*self.model.trainable_variables, *self.network.trainable_variables]
+        finite = tf.stack([tf.reduce_all(tf.math.is_finite(v)) for v in variables]).numpy()
+        return [v.name for v, is_finite in zip(variables, finite, strict=True) if not is_finite]
+
     def checkpoint(self) -> tf.train.Checkpoint:
         """What is saved and restored."""
         return tf.train.Checkpoint(world_model=self.model_trainer, policy=self.policy_trainer)
 
 
-def build_learners(frame_shape: tuple[int, int, int], num_actions: int, seed: int) -> Learners:
+def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> Learners:
     """Makes everything that learns, from gin, for frames and actions of a game."""
     height, width, channels = frame_shape
     model = build_world_model((height, width, channels), num_actions, seed)
-    starts = StartSampler(frame_shape, model.num_input_frames)
+    starts = StartSampler((height, width, channels), model.num_input_frames)
     network = build_policy((model.num_input_frames, height, width, channels), num_actions, seed)
     environment = SimulatedEnvironment(model, starts, seed=seed)
     return Learners(
@@ -158,6 +164,7 @@ class Experiment:
             log,
             position,
             should_stop,
+            self.learners.non_finite_weights,
             on_iteration=lambda place: print(screen.iteration(place, self.schedule)),
         )
 

@@ -15,17 +15,26 @@ from simple_tf.training.position import Position, Stopwatch
 from simple_tf.training.progress import ProgressLine
 from simple_tf.training.schedule import Schedule
 
-# Names of metrics that are finite as long as training is in order. (Others may be NaN for want of
-# examples, such as the accuracy on a reward that did not occur.)
-_ALWAYS_FINITE = ("loss", "gradient_norm", "entropy")
+# Metrics whose names end like this are finite as long as training is in order. Others may be NaN
+# for want of examples, and a gradient may overflow where a loss scale takes care of it.
+_ALWAYS_FINITE = ("loss", "entropy")
 
 
 class DivergedError(RuntimeError):
-    """A loss or a gradient is not a number any more."""
+    """A loss or a weight is not a number any more."""
 
 
 @gin.configurable(
-    denylist=["phases", "schedule", "checkpoints", "log", "position", "should_stop", "on_iteration"]
+    denylist=[
+        "phases",
+        "schedule",
+        "checkpoints",
+        "log",
+        "position",
+        "should_stop",
+        "non_finite_weights",
+        "on_iteration",
+    ]
 )
 class SimpleLoop:
     """Runs all phases of all iterations, from any position.
@@ -39,6 +48,8 @@ class SimpleLoop:
         log: where metrics go.
         position: where to begin; kept up to date.
         should_stop: asked between pieces of work.
+        non_finite_weights: names of weights that are not numbers any more; asked before every
+            save, so that the last good state is never pushed out by a bad one.
         on_iteration: called after each iteration, with its position.
         seconds_between_saves: how much work within a phase may be lost at most.
         records_per_phase: how many records a phase adds to the log at most.
@@ -52,6 +63,7 @@ class SimpleLoop:
         log: MetricsLog,
         position: Position,
         should_stop: Callable[[], bool],
+        non_finite_weights: Callable[[], Sequence[str]],
         on_iteration: Callable[[Position], None] = lambda position: None,
         seconds_between_saves: float = 300.0,
         records_per_phase: int = 50,
@@ -63,6 +75,7 @@ class SimpleLoop:
         self._log = log
         self._position = position
         self._should_stop = should_stop
+        self._non_finite_weights = non_finite_weights
         self._on_iteration = on_iteration
         self._seconds_between_saves = seconds_between_saves
         self._records_per_phase = records_per_phase
@@ -76,7 +89,7 @@ class SimpleLoop:
             Whether the schedule is done.
 
         Raises:
-            DivergedError: a loss is not finite; the last good state stays saved.
+            DivergedError: a loss or a weight is not finite; the last good state stays saved.
         """
         while not self._position.finished:
             if not self._run_phase(self._phases[self._position.phase]):
@@ -165,6 +178,8 @@ class SimpleLoop:
 
     def _save(self) -> None:
         self._stopwatch.lap()
+        if names := self._non_finite_weights():
+            raise _diverged(f"{len(names)} weights, {names[0]} among them, are not numbers")
         self._log.flush()
         self._position.metric_lines = self._log.num_lines
         self._checkpoints.save(self._position.to_json())
@@ -195,11 +210,16 @@ class _Records:
 def _check_finite(phase: str, iteration: int, advance: Advance) -> None:
     for name, value in advance.metrics.items():
         if name.endswith(_ALWAYS_FINITE) and not math.isfinite(value):
-            raise DivergedError(
-                f"{phase}/{name} is {value} in iteration {iteration}, before step {advance.step}: "
-                "training has diverged. The last good checkpoint is kept; lower the learning rate "
-                "(in a new run, since it is another configuration), or look at the curves first."
+            raise _diverged(
+                f"{phase}/{name} is {value} in iteration {iteration}, by step {advance.step}"
             )
+
+
+def _diverged(what: str) -> DivergedError:
+    return DivergedError(
+        f"{what}: training has diverged. The last good checkpoint is kept. Look at the curves, and "
+        "lower the learning rate in a new run."
+    )
 
 
 def _remark(phase: Phase, metrics: Mapping[str, float]) -> str:

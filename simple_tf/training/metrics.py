@@ -30,11 +30,11 @@ class MetricsLog:
     """
 
     def __init__(self, run: RunDirectory, lines_to_keep: int | None = None) -> None:
-        self._path = run.metrics
         if lines_to_keep is not None:
             _keep_lines(run, lines_to_keep)
         self.num_lines = _count_lines(run)
-        self._file = self._path.open("a", encoding="utf-8")
+        run.path.mkdir(parents=True, exist_ok=True)
+        self._file = run.metrics.open("a", encoding="utf-8")
         self._writer = tf.summary.create_file_writer(str(run.tensorboard))
 
     def write(self, place: Mapping[str, Any], metrics: Numbers, tensorboard_step: int) -> None:

@@ -24,7 +24,7 @@ class WorldModelPhase:
         schedule: how many steps.
         num_target_frames: n, frames to predict in a window.
         batch_size: windows per step.
-        rewarded_share: share of every batch with a reward among its targets, see `WindowDataset`.
+        rewarded_share: share of windows with a reward, see `WindowDataset`; 0 as in the original.
         seed: of the choice of windows.
     """
 
@@ -61,14 +61,14 @@ class WorldModelPhase:
 
     def run(self, iteration: int, step: int) -> Iterator[Advance]:
         """See `Phase`."""
-        looks = calibrate(self._trainer.model, self._store, iteration - 1) if step == 0 else {}
+        looks = {} if step else calibrate(self._trainer.model, self._store, iteration - 1)
         batches = iter(self._windows(iteration).batches(first_batch=self.global_step()))
         pacer, size = Pacer(), self.size(iteration)
         while step < size:
             count = pacer.next(size - step)
             metrics = self._trainer.train(batches, count)
             step += count
-            yield Advance(step, {name: float(value) for name, value in metrics.items()} | looks)
+            yield Advance(step, looks | {name: float(value) for name, value in metrics.items()})
             pacer.done()
 
     def _windows(self, iteration: int) -> WindowDataset:

@@ -1,46 +1,10 @@
 """The policy network agrees with the original's, and refuses what it was not built for."""
 
-import pathlib
-import zlib
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from simple_tf.agents.policy_network import NO_ITERATION, PolicyNetwork
-
-GOLDEN = pathlib.Path(__file__).parent / "golden" / "policy.npz"
-SCOPE = "feed_forward_cnn_small_categorical_policy/body/feed_forward_cnn_small"
-ORIGINAL_NAMES = {
-    "conv_0": "conv2d",
-    "conv_1": "conv2d_1",
-    "hidden": "dense",
-    "logits": "dense2",
-    "value": "dense_1",
-}
-
-
-def weight_by_rule(name, shape):
-    """Returns the recorded value of a variable from its name in the original."""
-    rng = np.random.RandomState(zlib.crc32(name.encode("utf-8")) & 0xFFFFFFFF)
-    value = rng.randn(*shape)
-    scale = 1 / np.sqrt(np.prod(shape[:-1])) if len(shape) > 1 else 0.05
-    return (scale * value).astype(np.float32)
-
-
-@pytest.fixture(scope="module")
-def recording():
-    return np.load(GOLDEN)
-
-
-@pytest.fixture(scope="module")
-def recorded_policy():
-    policy = PolicyNetwork((4, 105, 80, 3), 6)
-    for variable in policy.trainable_variables:
-        layer, kind = variable.name.removesuffix(":0").split("/")
-        name = f"{ORIGINAL_NAMES[layer]}/{kind}" if kind != "table" else "embedding/kernel"
-        variable.assign(weight_by_rule(f"{SCOPE}/{name}", tuple(variable.shape)))
-    return policy
 
 
 @pytest.mark.parametrize(

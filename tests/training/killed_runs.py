@@ -2,9 +2,9 @@
 
     python tests/training/killed_runs.py --kills=20 --work_dir=DIR
 
-Starts `simple_tf.train` with smoke.gin, kills it (SIGKILL) at random moments, starts it again, and so
-on; then lets it end, and checks that nothing was lost or done twice: the same interactions, the same
-episodes, and the same weights of policy and world model, bit for bit.
+Starts `simple_tf.train` with smoke.gin, kills it (SIGKILL) at random moments, starts it again,
+and so on; then lets it end, and checks that nothing was lost or done twice: the same interactions,
+the same episodes, and the same weights of policy and world model, bit for bit.
 """
 
 from __future__ import annotations
