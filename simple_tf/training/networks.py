@@ -18,6 +18,7 @@ from simple_tf.models import (  # noqa: F401
     schedules,
     stochastic_discrete,
 )
+from simple_tf.models import optimizers as model_optimizers  # noqa: F401
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.palette import Palette
