@@ -23,14 +23,14 @@ from simple_tf.training.collection import (
 from simple_tf.training.interruption import Interruption
 
 
-def open_store(directory: Path, source: GameSource) -> EpisodeStore:
-    """Opens the store for a game's episodes, or creates it."""
+def describe_game(source: GameSource) -> StoreDescription:
+    """What a store of a game's episodes is about."""
     game = source.make()
     description = StoreDescription(
         source.name, game.frame_shape, game.action_meanings, source.settings_dict()
     )
     game.close()
-    return EpisodeStore.create_or_open(directory, description)
+    return description
 
 
 @gin.configurable(denylist=["game", "seed", "store_dir"])
@@ -55,7 +55,7 @@ def collect_random_play(
     """
     check_num_interactions(num_interactions)
     source = find_game(game)
-    store = open_store(store_dir, source)
+    store = EpisodeStore.create_or_open(store_dir, describe_game(source))
     iteration = max(store.iterations, default=-1) + 1
     play_seed = derive_seed(seed, "collection", iteration)
     begin = time.perf_counter()

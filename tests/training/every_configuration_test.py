@@ -1,8 +1,8 @@
 """Every shipped configuration runs from end to end, at toy size.
 
-What is run is what is shipped, with smaller networks and fewer steps. TensorFlow's functions are run
-eagerly: compiling two dozen configurations would take most of the time that all tests together may.
-Compiled runs are in `train_binary_test.py`.
+What is run is what is shipped, with smaller networks and fewer steps. TensorFlow's functions are
+run eagerly: compiling two dozen configurations would take most of the time that all tests together
+may. Compiled runs are in `train_binary_test.py`.
 """
 
 import gin
