@@ -33,6 +33,11 @@ def describe_game(source: GameSource) -> StoreDescription:
     return description
 
 
+def open_store(directory: Path, source: GameSource) -> EpisodeStore:
+    """Opens the store for a game's episodes, or creates it."""
+    return EpisodeStore.create_or_open(directory, describe_game(source))
+
+
 @gin.configurable(denylist=["game", "seed", "store_dir"])
 def collect_random_play(
     game: str,
@@ -55,7 +60,7 @@ def collect_random_play(
     """
     check_num_interactions(num_interactions)
     source = find_game(game)
-    store = EpisodeStore.create_or_open(store_dir, describe_game(source))
+    store = open_store(store_dir, source)
     iteration = max(store.iterations, default=-1) + 1
     play_seed = derive_seed(seed, "collection", iteration)
     begin = time.perf_counter()
