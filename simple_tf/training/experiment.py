@@ -137,8 +137,11 @@ class Experiment:
         with Interruption() as interruption, self._log(position) as log:
             loop = self._loop(position, log, interruption.requested)
             replace_text(self.directory.configuration, gin.operative_config_str())
-            if loop.run():
-                print(screen.closing(self.directory, position))
+            finished = loop.run()
+            # Once more: by now everything has been built that ever is.
+            replace_text(self.directory.configuration, gin.operative_config_str())
+            if finished:
+                print(screen.closing(self.directory, self._description.game, position))
                 return None
         print(screen.interrupted(interruption.signal_name, position))
         return interruption.signal_name
