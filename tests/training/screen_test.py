@@ -72,4 +72,4 @@ def test_the_closing_compares_with_random_and_with_the_paper(tmp_path):
 
 def test_a_game_that_the_paper_does_not_have(tmp_path):
     text = screen.closing(RunDirectory(tmp_path), "my_game:Game-v0", Position())
-    assert "paper" not in text
+    assert "the paper's" not in text
