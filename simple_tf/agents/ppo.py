@@ -40,7 +40,7 @@ class PPOTrainer(tf.Module):
         self,
         environment: tf_environment.TFEnvironment,
         network: tf.keras.Model,
-        optimizer: tf.keras.optimizers.Optimizer,
+        optimizer: tf.keras.optimizers.Optimizer = gin.REQUIRED,
         collect_steps: int = 50,
         name_iteration_when_acting: bool = False,
         updates_per_call: int = 1,

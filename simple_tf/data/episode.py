@@ -62,6 +62,13 @@ class EpisodeColumns:
     def raw_return(self) -> float:
         return float(np.sum(self.raw_rewards, dtype=np.float64))
 
+    def same_play(self, other: EpisodeColumns) -> bool:
+        """Whether another episode has the same seed, actions and rewards, and the same end."""
+        mine = (self.seed, self.terminated, self.truncated)
+        return mine == (other.seed, other.terminated, other.truncated) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in _COLUMN_TYPES
+        )
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Episode(EpisodeColumns):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
+import gin
 import numpy as np
 import tensorflow as tf
 
 from simple_tf.data import codec
 from simple_tf.data.codec import StoredEpisode
+from simple_tf.data.rewards import Leads, find_leads, num_reserved
 from simple_tf.data.split import Segment, split_episodes
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowTable
@@ -17,6 +20,7 @@ from simple_tf.data.windows import WindowTable
 _SPARE_CAPACITY = 1.125
 
 
+@gin.configurable(denylist=["frame_shape", "num_input_frames"])
 class StartSampler(tf.Module):
     """Draws stacks of K consecutive real frames, and the actions between them.
 
@@ -29,7 +33,13 @@ class StartSampler(tf.Module):
     """
 
     def __init__(
-        self, frame_shape: tuple[int, ...], num_input_frames: int, random_starts: bool = True
+        self,
+        frame_shape: tuple[int, ...],
+        num_input_frames: int,
+        random_starts: bool = True,
+        iterations: Literal["latest", "all"] = "latest",
+        rewarded_share: float = 0.0,
+        lead: int = 50,
     ):
         """Makes an empty sampler.
 
@@ -37,8 +47,21 @@ class StartSampler(tf.Module):
             frame_shape: [H, W, C].
             num_input_frames: K, frames per start.
             random_starts: False makes every start the beginning of the game.
+            iterations: Whether to start from the latest iteration, as the original, or from all.
+            rewarded_share: Share of the starts that lie shortly before a real step with a reward
+                other than 0. Losing and winning, where both occur, have equal parts of it. 0: as
+                the original.
+            lead: Such a start lies 1 to this many steps before the reward.
         """
         super().__init__(name="start_sampler")
+        if iterations not in ("latest", "all"):
+            raise ValueError(f'iterations must be "latest" or "all", not {iterations!r}')
+        if lead < 1:
+            raise ValueError(f"lead must be at least 1 step, not {lead!r}")
+        num_reserved(rewarded_share, 1)  # Raises if it is not a share.
+        self._iterations = iterations
+        self._rewarded_share = rewarded_share
+        self._lead = lead
         self._num_input_frames = num_input_frames
         self._random_starts = random_starts
         self._frame_shape = tuple(frame_shape)
@@ -46,6 +69,10 @@ class StartSampler(tf.Module):
         self._actions = _resizable(np.zeros(0, np.int32))
         self._positions = _resizable(np.zeros(0, np.int32))
         self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
+        self._lead_positions = _resizable(np.zeros(0, np.int32))
+        self._lead_rooms = _resizable(np.zeros(0, np.int32))
+        self._num_losses = tf.Variable(0, dtype=tf.int32, trainable=False)
+        self._num_leads = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
 
     @property
@@ -53,32 +80,37 @@ class StartSampler(tf.Module):
         """How many different starts are loaded."""
         return int(self._num_starts.numpy())
 
-    def load(self, store: EpisodeStore) -> None:
-        """Replaces the starts by those of the train part of the store's latest iteration.
+    def load(self, store: EpisodeStore, iteration: int | None = None) -> None:
+        """Replaces the starts by those of the train part of an iteration, or up to it.
+
+        Args:
+            store: Where the episodes are.
+            iteration: Which iteration (with `iterations="all"`: the last of them); the store's
+                latest by default. A resumed run must name it: the store may be ahead by then.
 
         Raises:
-            ValueError: That iteration has no K consecutive frames, or frames of another shape.
+            ValueError: There are no K consecutive frames, or frames of another shape.
         """
-        if store.description.frame_shape != self._frame_shape:
-            raise ValueError(
-                f"the sampler was made for frames of shape {list(self._frame_shape)}, but "
-                f"{store.directory} has {list(store.description.frame_shape)}"
-            )
-        if not store.iterations:
-            raise ValueError(f"{store.directory} has no episode to start from")
-        episodes = store.episodes_of(store.iterations[-1])
+        self._check_fits(store, iteration)
+        latest = store.iterations[-1] if iteration is None else iteration
+        first = 0 if self._iterations == "all" else latest
+        episodes = [e for e in store.episodes if first <= e.iteration <= latest]
         segments = split_episodes(episodes, "train")
         positions = _start_positions(segments, self._num_input_frames)
         if not len(positions):
             longest = max((segment.num_frames for segment in segments), default=0)
             raise ValueError(
-                f"iteration {store.iterations[-1]} of {store.directory} has at most {longest} "
+                f"iteration {latest} of {store.directory} has at most {longest} "
                 f"consecutive frames, but a start needs {self._num_input_frames}"
             )
         self._fill(episodes, segments, positions)
+        self._fill_leads(find_leads(episodes, segments, self._num_input_frames, self._lead))
 
     def sample(self, batch_size: int, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Draws starts, uniformly over all valid positions; the first is the game's beginning.
+        """Draws starts; the first is the game's beginning.
+
+        The others are drawn uniformly over all valid positions, except for the share that lies
+        before a reward: the last ones of the batch.
 
         Args:
             batch_size: B.
@@ -89,16 +121,49 @@ class StartSampler(tf.Module):
         """
         if not self._is_loaded:
             raise ValueError("load a store's episodes before drawing starts from them")
+        first = self._first_frames(batch_size, seed)[:, tf.newaxis]  # [B, 1]
+        frames = tf.gather(self._frames, first + tf.range(self._num_input_frames))
+        actions = tf.gather(self._actions, first + tf.range(self._num_input_frames - 1))
+        return frames, actions
+
+    def _first_frames(self, batch_size: int, seed: tf.Tensor) -> tf.Tensor:
+        """Draws the positions of the starts' first frames, int32 [B]."""
         chosen = tf.zeros([batch_size], tf.int32)
         if self._random_starts:
             drawn = tf.random.stateless_uniform(
                 [batch_size], seed, minval=0, maxval=self._num_starts, dtype=tf.int32
             )
             chosen = tf.where(tf.range(batch_size) == 0, 0, drawn)
-        first = tf.gather(self._positions, chosen)[:, tf.newaxis]  # [B, 1]
-        frames = tf.gather(self._frames, first + tf.range(self._num_input_frames))
-        actions = tf.gather(self._actions, first + tf.range(self._num_input_frames - 1))
-        return frames, actions
+        first = tf.gather(self._positions, chosen)
+        reserved = num_reserved(self._rewarded_share, batch_size)
+        if not self._random_starts or not reserved:
+            return first
+        before_reward = self._before_rewards(batch_size, seed)
+        is_reserved = tf.range(batch_size) >= tf.maximum(batch_size - reserved, 1)
+        return tf.where(is_reserved & (self._num_leads > 0), before_reward, first)
+
+    def _before_rewards(self, batch_size: int, seed: tf.Tensor) -> tf.Tensor:
+        """Draws a rewarded step and how far before it to start; int32 [B] of first frames."""
+        shares = tf.random.stateless_uniform([3, batch_size], _other_seed(seed))
+        losses, total = self._num_losses, self._num_leads
+        is_loss = (shares[0] < 0.5) & (losses > 0) | (losses == total)
+        begin, end = tf.where(is_loss, 0, losses), tf.where(is_loss, losses, total)
+        chosen = begin + _scaled(shares[1], end - begin)
+        steps = _scaled(shares[2], tf.gather(self._lead_rooms, chosen))
+        return tf.gather(self._lead_positions, chosen) - steps - (self._num_input_frames - 1)
+
+    def _check_fits(self, store: EpisodeStore, iteration: int | None) -> None:
+        if store.description.frame_shape != self._frame_shape:
+            raise ValueError(
+                f"the sampler was made for frames of shape {list(self._frame_shape)}, but "
+                f"{store.directory} has {list(store.description.frame_shape)}"
+            )
+        if not store.iterations:
+            raise ValueError(f"{store.directory} has no episode to start from")
+        if iteration is not None and iteration not in store.iterations:
+            raise ValueError(
+                f"{store.directory} has iterations {list(store.iterations)}, not {iteration}"
+            )
 
     def _fill(
         self, episodes: Sequence[StoredEpisode], segments: Sequence[Segment], positions: np.ndarray
@@ -117,9 +182,27 @@ class StartSampler(tf.Module):
         self._num_starts.assign(len(positions))
         self._is_loaded = True
 
+    def _fill_leads(self, leads: Leads) -> None:
+        # As many places as frames: the sizes change only when the frames' do.
+        capacity = int(tf.shape(self._actions)[0])
+        self._lead_positions.assign(_padded(leads.positions, capacity))
+        self._lead_rooms.assign(_padded(leads.rooms, capacity))
+        self._num_losses.assign(leads.num_losses)
+        self._num_leads.assign(len(leads.positions))
+
     def _capacity_for(self, num_frames: int) -> int:
         capacity = int(tf.shape(self._actions)[0])
         return capacity if num_frames <= capacity else int(num_frames * _SPARE_CAPACITY)
+
+
+def _other_seed(seed: tf.Tensor) -> tf.Tensor:
+    return tf.random.experimental.stateless_fold_in(tf.cast(seed, tf.int32), 1)
+
+
+def _scaled(shares: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    """Maps numbers in [0, 1) to whole numbers from 0 to count - 1."""
+    scaled = tf.cast(shares * tf.cast(count, tf.float32), tf.int32)
+    return tf.minimum(scaled, tf.maximum(count - 1, 0))
 
 
 def _resizable(value: np.ndarray) -> tf.Variable:

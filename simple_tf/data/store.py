@@ -147,6 +147,10 @@ class EpisodeStore:
         """What is wrong with the files that were left out (`on_damage="skip"`)."""
         return tuple(self._damaged.values())
 
+    def get(self, key: Key) -> StoredEpisode | None:
+        """The episode (iteration, index), without frames; None if there is none."""
+        return self._episodes.get(key)
+
     def episodes_of(self, iteration: int) -> tuple[StoredEpisode, ...]:
         """The episodes of one iteration, in the order they were played."""
         return tuple(episode for episode in self.episodes if episode.iteration == iteration)

@@ -1,7 +1,8 @@
 """Training examples for world models: random windows of consecutive frames, as `tf.data`.
 
 Batch number s depends on (seed, s) and the episodes alone, so a run that is resumed at batch s
-sees what it would have seen. Frames stay on disk until their window is drawn.
+sees what it would have seen. Frames stay on disk until their window is drawn. A share of every
+batch can be reserved for windows in which something is earned or lost, see `rewards.py`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import numpy as np
 import tensorflow as tf
 
 from simple_tf.data.reader import WindowReader
+from simple_tf.data.rewards import num_reserved, windows_by_reward
 from simple_tf.data.split import Segment, Split, split_episodes
 from simple_tf.data.store import EpisodeStore
 
 # Keeps these draws apart from others that are made with the same seed.
 _PURPOSE = 0x77696E646F77
+_REWARDED_PURPOSE = 0x726577617264
 _MAX_BATCHES = np.iinfo(np.int64).max
 
 
@@ -51,15 +54,40 @@ class UniformSampler:
 
     def __call__(self, batch_number: tf.Tensor) -> tf.Tensor:
         """The window numbers of one batch, int64 [B]: a pure function of seed and number."""
-        seed = tf.constant([self.seed, _PURPOSE], tf.int64)
-        return tf.random.stateless_uniform(
-            [self.batch_size],
-            tf.random.experimental.stateless_fold_in(seed, batch_number, alg="philox"),
-            minval=0,
-            maxval=self.num_windows,
-            dtype=tf.int64,
-            alg="philox",  # The same numbers on every machine.
-        )
+        seed = _batch_seed(self.seed, _PURPOSE, batch_number)
+        return _uniform([self.batch_size], seed, self.num_windows)
+
+
+class RewardedSampler:
+    """Takes a share of every batch from windows with a reward, the rest from all windows.
+
+    Losing and winning, where both occur, have equal parts of that share: in many games one of
+    them is a hundred times rarer than the other.
+    """
+
+    def __init__(self, everything: UniformSampler, groups: Sequence[np.ndarray], share: float):
+        """Prepares the draws.
+
+        Args:
+            everything: draws from all windows.
+            groups: window numbers for each reward that occurs, int64 [N] each.
+            share: the share of every batch, above 0.
+        """
+        self._everything = everything
+        self._count = num_reserved(share, everything.batch_size)
+        self._numbers = tf.constant(np.concatenate(groups))
+        ends = np.cumsum([len(group) for group in groups])
+        self._begins = tf.constant(np.concatenate([[0], ends[:-1]]), tf.int64)
+        self._sizes = tf.constant([len(group) for group in groups], tf.int64)
+
+    def __call__(self, batch_number: tf.Tensor) -> tf.Tensor:
+        """The window numbers of one batch, int64 [B]: those of the share come first."""
+        seed = _batch_seed(self._everything.seed, _REWARDED_PURPOSE, batch_number)
+        draws = _uniform([2, self._count], seed, _MAX_BATCHES)
+        group = draws[0] % tf.size(self._sizes, tf.int64)
+        place = draws[1] % tf.gather(self._sizes, group)
+        rewarded = tf.gather(self._numbers, tf.gather(self._begins, group) + place)
+        return tf.concat([rewarded, self._everything(batch_number)[self._count :]], axis=0)
 
 
 class WindowDataset:
@@ -79,6 +107,7 @@ class WindowDataset:
         batch_size: int,
         seed: int,
         iterations: Sequence[int] | None = None,
+        rewarded_share: float = 0.0,
     ):
         """Finds all valid windows.
 
@@ -90,9 +119,12 @@ class WindowDataset:
             batch_size: B, windows per batch.
             seed: With the batch number, decides which windows are drawn.
             iterations: Which iterations to draw from; all by default.
+            rewarded_share: Share of every batch with a reward other than 0 among its targets, at
+                least one window if above 0. Without such a window in the store, all are drawn
+                from everything. 0: as the original.
 
         Raises:
-            ValueError: There is no window of K + n frames.
+            ValueError: There is no window of K + n frames, or the share is not one.
         """
         if min(num_input_frames, num_target_frames, batch_size) < 1:
             raise ValueError("a window dataset needs at least 1 input, 1 target and 1 window")
@@ -114,7 +146,14 @@ class WindowDataset:
                 f"have at most {longest} frames, so play longer or ask for less"
             )
         self._reader = WindowReader(episodes, length)
-        self._sampler = UniformSampler(self.num_windows, batch_size, seed)
+        everything = UniformSampler(self.num_windows, batch_size, seed)
+        num_reserved(rewarded_share, batch_size)  # Raises if it is not a share.
+        groups = windows_by_reward(episodes, segments, num_input_frames, num_target_frames)
+        self._sampler: UniformSampler | RewardedSampler = (
+            RewardedSampler(everything, groups, rewarded_share)
+            if rewarded_share and groups
+            else everything
+        )
 
     @property
     def num_windows(self) -> int:
@@ -144,3 +183,15 @@ class WindowDataset:
         if not numbers.size or not 0 <= numbers.min() <= numbers.max() < self.num_windows:
             raise ValueError(f"ask for windows 0 to {self.num_windows - 1}, at least one")
         return self._reader(*self._table.locate(tf.constant(numbers)))
+
+
+def _batch_seed(seed: int, purpose: int, batch_number: tf.Tensor) -> tf.Tensor:
+    root = tf.constant([seed, purpose], tf.int64)
+    return tf.random.experimental.stateless_fold_in(root, batch_number, alg="philox")
+
+
+def _uniform(shape: Sequence[int], seed: tf.Tensor, end: int) -> tf.Tensor:
+    """Draws int64 from 0 to end - 1, the same numbers on every machine."""
+    return tf.random.stateless_uniform(
+        shape, seed, minval=0, maxval=end, dtype=tf.int64, alg="philox"
+    )

@@ -57,7 +57,7 @@ class WorldModelEvaluator:
         if num_batches < 1:
             raise ValueError(f"An evaluation needs at least 1 batch, not {num_batches}.")
         self._model = model
-        self._horizon = horizon
+        self.horizon = horizon
         self._batch_size = batch_size
         self._num_batches = num_batches
         self._seed = seed
@@ -87,7 +87,7 @@ class WorldModelEvaluator:
             store,
             split="dev",
             num_input_frames=self._model.num_input_frames,
-            num_target_frames=self._horizon,
+            num_target_frames=self.horizon,
             batch_size=self._batch_size,
             seed=self._seed,
             iterations=[store.iterations[-1] if iteration is None else iteration],

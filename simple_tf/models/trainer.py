@@ -39,7 +39,7 @@ class WorldModelTrainer(tf.Module):
     def __init__(
         self,
         model: WorldModel,
-        optimizer: tf.keras.optimizers.Optimizer,
+        optimizer: tf.keras.optimizers.Optimizer = gin.REQUIRED,
         clip_norm: float = 1.0,
         loss_scale: float = 0.0,
         jit_compile: bool = False,

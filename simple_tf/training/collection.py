@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import numpy as np
 
 from simple_tf.data.episode import EpisodeRecorder
+from simple_tf.data.errors import StoreError
 from simple_tf.data.store import EpisodeStore
 from simple_tf.envs.batch import BatchStep, GameBatch
 from simple_tf.envs.slot import FIRST, LAST
@@ -35,14 +37,90 @@ class CollectionSummary:
 
 
 class RandomPolicy:
-    """Uniformly random actions, all decided by the seed."""
+    """Uniformly random actions, all decided by the seed.
 
-    def __init__(self, num_actions: int, seed: int):
+    Args:
+      num_actions: how many actions there are.
+      seed: decides them.
+      hold: mean number of steps for which a game keeps its action; each step draws a new one with
+        probability 1 / hold. 1: a new one every step, as the original. Where it takes many steps
+        in one direction to get anywhere, new actions every step get nowhere.
+    """
+
+    def __init__(self, num_actions: int, seed: int, hold: float = 1.0):
+        if hold < 1:
+            raise ValueError(f"An action is held for at least 1 step, not {hold!r}.")
         self._num_actions = num_actions
+        self._hold = hold
         self._rng = np.random.default_rng(derive_seed(seed, "random policy"))
+        self._held: np.ndarray | None = None
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        return self._rng.integers(0, self._num_actions, len(observations))
+        actions = self._rng.integers(0, self._num_actions, len(observations))
+        if self._hold > 1 and self._held is not None:
+            keeps = self._rng.random(len(observations)) >= 1.0 / self._hold
+            actions = np.where(keeps, self._held, actions)
+        self._held = actions
+        return actions
+
+
+class Collection:
+    """Plays exactly so many interactions, from new episodes in all slots, and stores them.
+
+    Iterating plays: it yields the number of interactions of every step of the batch. Episodes go
+    into the store as they end. Those still running at the end are stored as truncated.
+
+    A collection that was ended half-way can be played again: with the same seed and policy the
+    episodes are the same, and those that are stored already are not stored twice.
+
+    Args:
+      batch: the games.
+      store: where the episodes go.
+      policy: chooses the actions.
+      iteration: under which the episodes are stored.
+      num_interactions: how many agent steps to play, over all slots.
+      keep_unfinished: whether running episodes are stored also if the end comes early, by an
+        exception or because the iteration is given up: what was paid for is kept. Not for a
+        collection that will be played again.
+    """
+
+    def __init__(
+        self,
+        batch: GameBatch,
+        store: EpisodeStore,
+        policy: Policy,
+        iteration: int,
+        num_interactions: int,
+        keep_unfinished: bool = True,
+    ):
+        check_num_interactions(num_interactions)
+        self._batch = batch
+        self._policy = policy
+        self._num_interactions = num_interactions
+        self._keep_unfinished = keep_unfinished
+        self._recording = _Recording(store, iteration, batch.num_slots)
+
+    def __iter__(self) -> Generator[int, None, None]:
+        recording, batch = self._recording, self._batch
+        step = batch.reset()
+        recording.start_episodes(step)
+        complete = False
+        try:
+            while recording.played < self._num_interactions:
+                actions = self._policy(step.observations)
+                active = _affordable(step, self._num_interactions - recording.played)
+                batch.send(actions, active)
+                recording.encode()  # The step before, while the workers play this one.
+                step = batch.receive()
+                yield recording.add(actions, step, active)
+            complete = True
+        finally:
+            if complete or self._keep_unfinished:
+                recording.finish()
+
+    def summary(self) -> CollectionSummary:
+        """What has been added to the store."""
+        return self._recording.summary()
 
 
 def collect(
@@ -54,35 +132,22 @@ def collect(
     report: Callable[[int], object] = lambda played: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> CollectionSummary:
-    """Plays exactly so many interactions, from new episodes in all slots, and stores them.
-
-    Episodes go into the store as they end. Those still running at the end are stored as truncated,
-    also if the end is an exception: what was paid for is kept.
+    """Plays a whole `Collection`, or as much of it as is wanted.
 
     Args:
-      batch: the games.
-      store: where the episodes go.
-      policy: chooses the actions.
-      iteration: under which the episodes are stored; must be new.
-      num_interactions: how many agent steps to play, over all slots.
+      batch: see `Collection`, as for the next four.
+      store: …
+      policy: …
+      iteration: …
+      num_interactions: …
       report: called with the number of interactions just played.
-      should_stop: asked before every step; True ends the collection early.
+      should_stop: asked after every step; True ends the collection early.
     """
-    check_num_interactions(num_interactions)
-    recording = _Recording(store, iteration, batch.num_slots)
-    step = batch.reset()
-    recording.start_episodes(step)
-    try:
-        while recording.played < num_interactions and not should_stop():
-            actions = policy(step.observations)
-            active = _affordable(step, num_interactions - recording.played)
-            batch.send(actions, active)
-            recording.encode()  # The step before, while the workers play this one.
-            step = batch.receive()
-            report(recording.add(actions, step, active))
-    finally:
-        recording.finish()
-    return recording.summary()
+    collection = Collection(batch, store, policy, iteration, num_interactions)
+    with contextlib.closing(iter(collection)) as steps:
+        while not should_stop() and (played := next(steps, None)) is not None:
+            report(played)
+    return collection.summary()
 
 
 def check_num_interactions(num_interactions: int) -> None:
@@ -179,7 +244,16 @@ class _Recording:
         self, slot: int, recorder: EpisodeRecorder, terminated: bool, truncated: bool
     ) -> float:
         """Stores the slot's episode and returns its score; a failed attempt keeps the episode."""
-        stored = self._store.append(recorder.finish(terminated, truncated))
+        episode = recorder.finish(terminated, truncated)
+        stored = self._store.get(episode.key)
+        if stored is None:
+            stored = self._store.append(episode)
+        elif not stored.same_play(episode):
+            raise StoreError(
+                f"{stored.path} was played before and came out differently now, with the same "
+                "seed and policy: the game is not repeatable, or versions have changed. Start a "
+                "new run in another directory."
+            )
         self._recorders[slot] = None
         self._stored += 1
         return stored.raw_return

@@ -11,10 +11,21 @@ from absl import app, logging
 from simple_tf.data.errors import StoreError
 from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
+from simple_tf.training.checkpoints import CheckpointError
 from simple_tf.training.configuration import ConfigurationError
+from simple_tf.training.loop import DivergedError
+from simple_tf.training.run_directory import RunError
 
 # These say all there is to say.
-_OWN_ERRORS = (ConfigurationError, UnknownGameError, StoreError, WorkerError)
+_OWN_ERRORS = (
+    ConfigurationError,
+    UnknownGameError,
+    StoreError,
+    WorkerError,
+    RunError,
+    CheckpointError,
+    DivergedError,
+)
 # These are most often a user's mistake, but may be a bug in somebody's code.
 _COMMON_ERRORS = (ValueError, OSError)
 # Gin raises a plain RuntimeError when a binding is missing.

@@ -13,6 +13,9 @@ from absl import logging
 # What gin raises for a mistake in a file or a binding, depending on the mistake.
 _GIN_ERRORS = (ValueError, AttributeError, ImportError, SyntaxError, OSError, tokenize.TokenError)
 
+# Makes gin write every binding on a line of its own.
+_NO_LINE_BREAKS = 1_000_000
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -66,3 +69,13 @@ def _on_one_line(error: Exception) -> str:
     """Gin says on further lines where the error is."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines)
+
+
+def parsed_bindings() -> dict[str, str]:
+    """All bindings that were parsed, name to value, in gin's own notation and order."""
+    bindings = {}
+    for line in gin.config_str(max_line_length=_NO_LINE_BREAKS).splitlines():
+        name, separator, value = line.partition(" = ")
+        if separator and not name.startswith("#"):
+            bindings[name.strip()] = value.strip()
+    return bindings

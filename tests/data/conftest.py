@@ -67,3 +67,27 @@ def make_store(
         return store
 
     return make
+
+
+@pytest.fixture
+def make_sparse_store(
+    tmp_path: Path, description: StoreDescription, make_frames: Callable[..., np.ndarray]
+) -> Callable[..., EpisodeStore]:
+    """Builds a store of one iteration with rewards at given (episode, step), and no others."""
+
+    def make(
+        losses: Sequence[tuple[int, int]] = tuple((1, step) for step in range(3, 55, 6)),
+        gains: Sequence[tuple[int, int]] = ((0, 20),),
+        lengths: Sequence[int] = (60, 70, 20),
+    ) -> EpisodeStore:
+        store = EpisodeStore.create_or_open(tmp_path / "sparse", description)
+        for index, num_steps in enumerate(lengths):
+            frames = make_frames(0, index, num_steps, FRAME_SHAPE)
+            recorder = EpisodeRecorder(0, index, seed=index, first_frame=frames[0])
+            for step in range(num_steps):
+                reward = ((index, step) in gains) - ((index, step) in losses)
+                recorder.add(step % 3, float(reward), reward, frames[step + 1])
+            store.append(recorder.finish(terminated=True, truncated=False))
+        return store
+
+    return make

@@ -150,3 +150,86 @@ def test_empty_store(make_store):
 def test_other_frame_shape(make_store):
     with pytest.raises(ValueError, match=r"made for frames of shape \[105, 80, 3\]"):
         StartSampler((105, 80, 3), K).load(make_store([[30]]))
+
+
+def _origins(frames) -> np.ndarray:
+    """(iteration, index, number) of each start's newest frame, [B, 3]."""
+    return frames.numpy()[:, -1, 0, 0].astype(int)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_share_starts_shortly_before_rewards(make_sparse_store, jit_compile):
+    sampler = _loaded(make_sparse_store(), rewarded_share=0.75, lead=5)
+    sample = tf.function(sampler.sample, jit_compile=jit_compile)
+    before_gain, before_loss = set(), set()
+    for seed in range(40):
+        frames, _ = sample(64, tf.constant([seed, 3]))
+        for _, index, newest in _origins(frames)[16:]:
+            if index == 0:
+                before_gain.add(newest)
+            else:
+                before_loss.add(newest)
+    assert before_gain == set(range(16, 21))  # The step from frame 20 is rewarded.
+    steps = range(3, 55, 6)
+    assert before_loss == {step - d for step in steps for d in range(5) if step - d >= K - 1}
+
+
+def test_losses_and_gains_have_equal_parts(make_sparse_store):
+    sampler = _loaded(make_sparse_store(), rewarded_share=1.0, lead=5)
+    frames, _ = sampler.sample(2_001, tf.constant([1, 3]))
+    share_of_gains = (_origins(frames)[1:, 1] == 0).mean()
+    assert 0.45 < share_of_gains < 0.55
+
+
+def test_the_first_start_stays_the_beginning_and_the_others_as_they_were(make_sparse_store):
+    store = make_sparse_store()
+    plain, _ = _loaded(store).sample(16, tf.constant([7, 8]))
+    shared, _ = _loaded(store, rewarded_share=0.5).sample(16, tf.constant([7, 8]))
+    np.testing.assert_array_equal(plain[:8], shared[:8])
+    only, _ = _loaded(store, rewarded_share=1.0).sample(1, tf.constant([7, 8]))
+    assert _origins(only).tolist() == [[0, 0, K - 1]]
+
+
+def test_a_start_does_not_reach_beyond_its_episode(make_sparse_store):
+    store = make_sparse_store(losses=((1, 4),), gains=((2, 1),), lengths=(30, 30, 40))
+    sampler = _loaded(store, rewarded_share=1.0, lead=50)
+    frames, _ = sampler.sample(300, tf.constant([1, 1]))
+    origins = _origins(frames)[1:]
+    assert {tuple(origin) for origin in origins} == {(0, 1, 3), (0, 1, 4)}
+
+
+@pytest.mark.parametrize(("losses", "gains", "episode"), [(((1, 20),), (), 1), ((), ((0, 20),), 0)])
+def test_only_losses_or_only_gains(make_sparse_store, losses, gains, episode):
+    sampler = _loaded(make_sparse_store(losses, gains), rewarded_share=1.0, lead=3)
+    frames, _ = sampler.sample(64, tf.constant([2, 2]))
+    assert set(_origins(frames)[1:, 1]) == {episode}
+
+
+def test_without_rewards_starts_are_anywhere(make_sparse_store):
+    store = make_sparse_store((), ())
+    plain, _ = _loaded(store).sample(32, tf.constant([2, 2]))
+    shared, _ = _loaded(store, rewarded_share=1.0).sample(32, tf.constant([2, 2]))
+    np.testing.assert_array_equal(plain, shared)
+
+
+def test_a_named_iteration_and_all_up_to_it(make_store):
+    store = make_store([[20], [30, 10], [40]])
+    sampler = StartSampler(SHAPE, K)
+    sampler.load(store, 1)
+    assert set(sampler.sample(100, tf.constant([1, 1]))[0].numpy()[:, 0, 0, 0, 0]) == {1}
+    sampler = StartSampler(SHAPE, K, iterations="all")
+    sampler.load(store, 1)
+    assert set(sampler.sample(300, tf.constant([1, 1]))[0].numpy()[:, 0, 0, 0, 0]) == {0, 1}
+    sampler.load(store)
+    assert set(sampler.sample(300, tf.constant([1, 1]))[0].numpy()[:, 0, 0, 0, 0]) == {0, 1, 2}
+
+
+def test_wrong_options(make_store):
+    with pytest.raises(ValueError, match='"latest" or "all"'):
+        StartSampler(SHAPE, K, iterations="first")
+    with pytest.raises(ValueError, match="lead must be at least 1"):
+        StartSampler(SHAPE, K, lead=0)
+    with pytest.raises(ValueError, match="rewarded_share must be from 0 to 1"):
+        StartSampler(SHAPE, K, rewarded_share=2.0)
+    with pytest.raises(ValueError, match=r"has iterations \[0\], not 3"):
+        StartSampler(SHAPE, K).load(make_store([[30]]), 3)

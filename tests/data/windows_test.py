@@ -162,3 +162,67 @@ for _ in range(20):
     next(iterator)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def _num_rewarded(batch, num_input_frames=4) -> np.ndarray:
+    """Whether each window has a reward among its targets, bool [B]."""
+    return (batch["reward_classes"].numpy()[:, num_input_frames - 1 :] != 1).any(axis=1)
+
+
+def test_a_share_of_every_batch_is_rewarded(make_sparse_store):
+    store = make_sparse_store()
+    for share, expected in ((0.4, 4), (0.05, 1), (1.0, 10)):
+        dataset = _windows(store, batch_size=10, rewarded_share=share)
+        for batch in dataset.batches().take(20):
+            assert _num_rewarded(batch)[:expected].all()
+
+
+def test_the_rest_of_the_batch_is_as_without_a_share(make_sparse_store):
+    store = make_sparse_store()
+    plain = _windows(store, batch_size=10).batches().take(20)
+    shared = _windows(store, batch_size=10, rewarded_share=0.4).batches().take(20)
+    for one, other in zip(plain, shared, strict=True):
+        np.testing.assert_array_equal(one["frames"][4:], other["frames"][4:])
+
+
+def test_losses_and_gains_have_equal_parts_and_all_their_windows_come(make_sparse_store):
+    store = make_sparse_store()
+    dataset = _windows(store, batch_size=50, rewarded_share=1.0)
+    every = dataset.read(np.arange(dataset.num_windows))
+    targets = every["reward_classes"].numpy()[:, 3:]
+    expected = {r: _origins(every)[(targets == r).any(axis=1)] for r in (0, 2)}
+    assert len(expected[0]) > 4 * len(expected[2]) > 0
+    seen = {0: Counter(), 2: Counter()}
+    for batch in dataset.batches().take(60):
+        rewards = batch["reward_classes"].numpy()[:, 3:]
+        for reward, counter in seen.items():
+            counter.update(map(tuple, _origins(batch)[(rewards == reward).any(axis=1)]))
+    for reward, counter in seen.items():
+        assert set(counter) == set(map(tuple, expected[reward]))
+    assert 0.8 < seen[2].total() / seen[0].total() < 1.25
+
+
+def test_rewarded_batches_depend_on_seed_and_number_alone(make_sparse_store):
+    dataset = _windows(make_sparse_store(), rewarded_share=0.5)
+    undisturbed = list(dataset.batches().take(5))
+    (resumed,) = dataset.batches(first_batch=3).take(1)
+    np.testing.assert_array_equal(undisturbed[3]["frames"], resumed["frames"])
+    assert not np.array_equal(undisturbed[3]["frames"], undisturbed[4]["frames"])
+
+
+def test_without_any_reward_all_windows_are_drawn(make_sparse_store):
+    store = make_sparse_store(losses=(), gains=())
+    (one,) = _windows(store).batches().take(1)
+    (other,) = _windows(store, rewarded_share=0.5).batches().take(1)
+    np.testing.assert_array_equal(one["frames"], other["frames"])
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5])
+def test_what_is_not_a_share(make_store, share):
+    with pytest.raises(ValueError, match="rewarded_share must be from 0 to 1"):
+        _windows(make_store(ITERATIONS), rewarded_share=share)
+
+
+def _origins(batch) -> np.ndarray:
+    """(iteration, index, number) of each window's first frame, [B, 3]."""
+    return batch["frames"].numpy()[:, 0, 0, 0].astype(int)

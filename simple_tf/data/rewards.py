@@ -1,0 +1,112 @@
+"""Where something is earned or lost, for draws that favour it.
+
+Many games reward one step in hundreds. Drawn uniformly, most batches of windows and most simulated
+rollouts then hold no reward at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from simple_tf.data.episode import EpisodeColumns
+from simple_tf.data.split import Segment
+
+_REWARDS = (-1, 1)
+
+
+def num_reserved(share: float, batch_size: int) -> int:
+    """How many of a batch are reserved: the share rounded, but at least 1 if it is above 0.
+
+    Raises:
+        ValueError: It is not a share.
+    """
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"rewarded_share must be from 0 to 1, not {share!r}")
+    return max(round(share * batch_size), 1) if share else 0
+
+
+def windows_by_reward(
+    episodes: Sequence[EpisodeColumns],
+    segments: Sequence[Segment],
+    num_input_frames: int,
+    num_target_frames: int,
+) -> list[np.ndarray]:
+    """Numbers of the windows that have a reward of -1, and of 1, among their targets.
+
+    Args:
+        episodes: What the segments refer to.
+        segments: Where windows are cut, numbered as `WindowTable` does.
+        num_input_frames: K.
+        num_target_frames: n.
+
+    Returns:
+        int64 [N] for each of the two that occurs.
+    """
+    groups = []
+    for reward in _REWARDS:
+        hits = [
+            _window_hits(episodes[number].rewards[begin : end - 1] == reward, *lengths)
+            for number, begin, end in segments
+            for lengths in [(num_input_frames, num_target_frames)]
+            if end - begin >= sum(lengths)
+        ]
+        groups.append(np.flatnonzero(np.concatenate(hits)) if hits else np.zeros(0, np.int64))
+    return [group for group in groups if len(group)]
+
+
+def _window_hits(rewarded: np.ndarray, num_input_frames: int, num_target_frames: int) -> np.ndarray:
+    """For each window of a segment with these steps, bool [T], whether its targets have one."""
+    before = np.concatenate([[0], np.cumsum(rewarded)])
+    # Window w predicts the frames after steps w + K - 1 to w + K + n - 2.
+    first = np.arange(len(rewarded) + 2 - num_input_frames - num_target_frames)
+    first += num_input_frames - 1
+    return before[first + num_target_frames] > before[first]
+
+
+class Leads(NamedTuple):
+    """Rewarded steps that a rollout can start before.
+
+    Attributes:
+        positions: Where the frame before each of them lies, int64 [N], losses before gains.
+        rooms: From how many steps before it a start is possible, int64 [N], at least 1.
+        num_losses: How many are losses.
+    """
+
+    positions: np.ndarray
+    rooms: np.ndarray
+    num_losses: int
+
+
+def find_leads(
+    episodes: Sequence[EpisodeColumns],
+    segments: Sequence[Segment],
+    num_input_frames: int,
+    lead: int,
+) -> Leads:
+    """Finds the rewarded steps before which there are K frames.
+
+    Args:
+        episodes: What the segments refer to.
+        segments: Frames that lie one after the other; positions count through all of them.
+        num_input_frames: K.
+        lead: How many steps before a reward a rollout may start, at most.
+    """
+    rewards, rooms, positions, offset = [], [], [], 0
+    for number, begin, end in segments:
+        steps = episodes[number].rewards[begin : end - 1]
+        places = np.flatnonzero(steps)
+        places = places[places >= num_input_frames - 1]
+        rewards.append(steps[places])
+        rooms.append(np.minimum(places - num_input_frames + 2, lead))
+        positions.append(places + offset)
+        offset += end - begin
+    signs = np.concatenate(rewards)
+    order = np.argsort(signs, kind="stable")
+    return Leads(
+        positions=np.concatenate(positions)[order],
+        rooms=np.concatenate(rooms)[order],
+        num_losses=int((signs < 0).sum()),
+    )

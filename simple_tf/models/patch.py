@@ -1,0 +1,253 @@
+"""A world model for two CPU cores: all work at the resolution of patches.
+
+A full-resolution decoder spends most of its time on pixels that do not change. This model cuts
+the frames into patches, computes on these, and starts from the prediction that nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gin
+import numpy as np
+import tensorflow as tf
+
+from simple_tf.models.heads import FrameHead, PaletteHead
+from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
+from simple_tf.models.losses import cross_entropy
+from simple_tf.models.noise import Noise
+from simple_tf.models.patch_layers import (
+    FrameNormaliser,
+    PatchBlock,
+    PatchEmbedding,
+    PatchSize,
+    Summary,
+)
+from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs
+from simple_tf.models.schedules import ScheduledSampling
+
+# There is no Python control flow on tensors here, and converting the functions costs seconds.
+without_autograph = tf.autograph.experimental.do_not_convert
+
+
+@gin.configurable(denylist=["frame_shape", "num_actions", "head", "num_input_frames", "seed"])
+class PatchModel(WorldModel):
+    """Predicts the next frame from K stacked frames and the action, patch by patch.
+
+    Args:
+        frame_shape: (height, width, channels).
+        num_actions: number of actions.
+        head: meaning of the frame outputs.
+        patch_size: side of a patch in pixels.
+        hidden_size: channels per patch.
+        num_blocks: residual blocks of two 3x3 convolutions each.
+        summary_units: width of each block's summary of the whole frame; 0: none.
+        reward_units: width of the reward's hidden layer.
+        copy_strength: see `PalettePatchOutputs`; other heads start from nothing.
+        pixel_prior: see `PatchOutputs`.
+        loss_patches: see `PalettePatchOutputs`.
+        pixel_weight: factor of the frame loss; a frame is a mean over pixels of which few change,
+            so that at 1 the reward loss outweighs what moves.
+        reward_clip: cross-entropy below which a reward is good enough.
+        reward_weights: factor of the reward loss by class of the true reward; all 1 by default.
+        sampling: when predicted frames are fed back in training; default: always.
+        num_input_frames: K.
+        num_reward_classes: R.
+        precision: Keras dtype policy: float32, mixed_bfloat16 or mixed_float16.
+        seed: of the initial weights.
+    """
+
+    def __init__(
+        self,
+        frame_shape: tuple[int, int, int],
+        num_actions: int,
+        head: FrameHead,
+        patch_size: int = 4,
+        hidden_size: int = 32,
+        num_blocks: int = 2,
+        summary_units: int = 64,
+        reward_units: int = 64,
+        copy_strength: float = 5.0,
+        pixel_prior: bool = True,
+        loss_patches: int = 0,
+        pixel_weight: float = 1.0,
+        reward_clip: float = 0.01,
+        reward_weights: Sequence[float] | None = None,
+        sampling: ScheduledSampling | None = None,
+        num_input_frames: int = 4,
+        num_reward_classes: int = 3,
+        precision: str = "float32",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            frame_shape, num_actions, num_input_frames, num_reward_classes, head, "patch"
+        )
+        self.sampling = sampling or ScheduledSampling("prediction")
+        self.pixel_weight = pixel_weight
+        self.reward_clip = reward_clip
+        self.reward_weights = _checked_weights(reward_weights, num_reward_classes)
+        options: dict[str, Any] = {
+            "dtype": tf.keras.mixed_precision.Policy(precision),
+            "seed": seed,
+        }
+        self.normaliser = FrameNormaliser(frame_shape)
+        self.size = size = PatchSize(frame_shape, patch_size)
+        inputs = patch_size**2 * num_input_frames * frame_shape[2]
+        self.embedding = PatchEmbedding(size, inputs, hidden_size, name="embedding", **options)
+        self.blocks = [
+            PatchBlock(
+                size, hidden_size, num_actions, summary_units, name=f"block_{number}", **options
+            )
+            for number in range(num_blocks)
+        ]
+        self.outputs_layer = (
+            PalettePatchOutputs(
+                size,
+                hidden_size,
+                head,
+                pixel_prior,
+                copy_strength,
+                loss_patches,
+                name="outputs",
+                **options,
+            )
+            if isinstance(head, PaletteHead)
+            else PatchOutputs(size, hidden_size, head, pixel_prior, name="outputs", **options)
+        )
+        self.reward = Summary(
+            size, hidden_size, reward_units, num_reward_classes, name="reward", **options
+        )
+
+    def decode(self, outputs: tf.Tensor) -> tf.Tensor:
+        """See `WorldModel`; this model's outputs are in patches, see `patch_outputs.py`."""
+        return self.outputs_layer.decode(outputs)
+
+    def adapt(self, frames: np.ndarray) -> None:
+        """Learns the game's mean image from uint8 frames [N, H, W, C]; see `FrameNormaliser`."""
+        self.normaliser.adapt(frames)
+
+    @without_autograph
+    def initial_state(
+        self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
+    ) -> State:
+        """See `WorldModel`: this model keeps nothing."""
+        del actions, seed
+        self.check_history(frames)
+        return ()
+
+    @without_autograph
+    def step(
+        self, state: State, frames: tf.Tensor, action: tf.Tensor, seed: tf.Tensor | tuple[int, int]
+    ) -> Prediction:
+        """See `WorldModel`."""
+        del seed
+        self.check_history(frames)
+        features = self._features(frames, self.check_actions(action))
+        outputs = self.outputs_layer(features, frames[:, -1])
+        return Prediction(state, outputs, self._reward_logits(features))
+
+    @without_autograph
+    def window_losses(
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        reward_classes: tf.Tensor,
+        global_step: tf.Tensor,
+        noise: Noise,
+        training: bool = True,
+    ) -> WindowLosses:
+        """See `WorldModel`.
+
+        What is fed back is a decoded frame, through which no gradient flows. So the frames that
+        the model will see are made first, step by step; then all steps are one batch.
+        """
+        num_targets = self.check_window(frames, actions, reward_classes)
+        known = self.num_input_frames
+        actions = self.check_actions(actions)[:, known - 1 :]
+        seen = self._seen(frames, actions, global_step, noise) if training else frames[:, :-1]
+        stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
+        features = self._features(_merged(stacks), _merged(actions))
+        newest, targets = _merged(seen[:, known - 1 :]), _merged(frames[:, known:])
+        if training:
+            pixel = self.outputs_layer.training_loss(features, newest, targets, noise.at(-1))
+        else:
+            pixel = self.outputs_layer.loss(self.outputs_layer(features, newest), targets)
+        logits = tf.reshape(
+            self._reward_logits(features), [-1, num_targets, self.num_reward_classes]
+        )
+        pixel = tf.reduce_mean(tf.reshape(pixel, [-1, num_targets]), axis=1)
+        return WindowLosses(
+            pixel=pixel * self.pixel_weight,
+            reward=self._reward_loss(logits, reward_classes[:, known - 1 :]),
+            latent=tf.zeros_like(pixel),
+            context=tf.zeros_like(pixel),
+            reward_logits=logits,
+        )
+
+    def _features(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Maps uint8 [B, K, H, W, C] and int32 [B] to [B, rows, columns, hidden]."""
+        x = tf.transpose(self.normaliser(frames), [0, 2, 3, 1, 4])  # [B, H, W, K, C]
+        x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
+        x = self.embedding(self.size.cut(x))
+        action = tf.one_hot(actions, self.num_actions)
+        for block in self.blocks:
+            x = block(x, action)
+        return tf.nn.relu(x)
+
+    def _reward_logits(self, features: tf.Tensor) -> tf.Tensor:
+        return tf.cast(self.reward(features), tf.float32)
+
+    def _reward_loss(self, logits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
+        """Returns the weighted loss [B] of logits [B, n, R]."""
+        losses = cross_entropy(logits, classes, self.reward_clip)
+        if self.reward_weights is not None:
+            losses *= tf.gather(tf.constant(self.reward_weights, tf.float32), classes)
+        return tf.reduce_mean(losses, axis=1)
+
+    def _seen(
+        self, frames: tf.Tensor, actions: tf.Tensor, global_step: tf.Tensor, noise: Noise
+    ) -> tf.Tensor:
+        """Returns the frames that the model is shown in training, uint8 [B, K + n - 1, H, W, C].
+
+        Args:
+            frames: the true ones, [B, K + n, H, W, C].
+            actions: [B, n], those at the frames from the K-th on.
+            global_step: for the schedule.
+            noise: decides which predictions are fed back.
+        """
+        known, count = self.num_input_frames, actions.shape[1] - 1
+        if not count or self.sampling.mode == "ground_truth":
+            return frames[:, :-1]
+        truth = tf.transpose(frames[:, known:-1], [1, 0, 2, 3, 4])
+        by_time = tf.transpose(actions)
+        probability = self.sampling.probability(global_step)
+        recorded = tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:])
+
+        def advance(t: tf.Tensor, history: tf.Tensor, recorded: tf.TensorArray) -> tuple[Any, ...]:
+            outputs = self.outputs_layer(self._features(history, by_time[t]), history[:, -1])
+            draws = noise.at(t).uniform(tf.shape(by_time)[1:])
+            use = (draws > 1.0 - probability)[:, None, None, None]
+            newest = tf.where(use, self.decode(outputs), truth[t])
+            history = tf.concat([history[:, 1:], newest[:, None]], axis=1)
+            return t + 1, history, recorded.write(t, newest)
+
+        *_, recorded = tf.while_loop(
+            lambda t, *_: t < count,
+            advance,
+            (tf.constant(0), frames[:, :known], recorded),
+            maximum_iterations=count,
+        )
+        fed = tf.transpose(recorded.stack(), [1, 0, 2, 3, 4])
+        return tf.concat([frames[:, :known], fed], axis=1)
+
+
+def _merged(x: tf.Tensor) -> tf.Tensor:
+    """Merges the first two axes."""
+    return tf.reshape(x, [-1, *x.shape[2:]])
+
+
+def _checked_weights(weights: Sequence[float] | None, classes: int) -> tuple[float, ...] | None:
+    if weights is not None and len(weights) != classes:
+        raise ValueError(f"reward_weights needs {classes} numbers, one per class, not {weights}.")
+    return None if weights is None else tuple(weights)

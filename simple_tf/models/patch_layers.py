@@ -1,0 +1,150 @@
+"""Parts of the patch model: frames to patches, residual blocks, patches to outputs and reward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from simple_tf.models.layers import ConditionalScaleShift, Conv, Dense, NamedLayer
+
+# Channels per position that are kept when all positions are read at once.
+_SUMMARY_CHANNELS = 8
+
+
+class FrameNormaliser(tf.Module):
+    """Shows a network what differs from the game's mean image.
+
+    Args:
+        frame_shape: (height, width, channels).
+    """
+
+    def __init__(self, frame_shape: tuple[int, int, int]) -> None:
+        super().__init__(name="normaliser")
+        self.background = tf.Variable(np.full(frame_shape, 128.0, np.float32), trainable=False)
+        self.scale = tf.Variable(1.0 / 64.0, trainable=False)
+        self.is_set = tf.Variable(False, trainable=False)
+
+    def adapt(self, frames: np.ndarray) -> None:
+        """Takes the mean image of uint8 frames [N, H, W, C]; only the first call counts.
+
+        Later calls are ignored because the weights have been trained with the first image.
+        """
+        if bool(self.is_set.numpy()):
+            return
+        mean = frames.mean(axis=0, dtype=np.float64)
+        deviation = float(np.sqrt(np.mean((frames - mean) ** 2)))
+        self.background.assign(mean)
+        self.scale.assign(1.0 / max(deviation, 1.0))
+        self.is_set.assign(True)
+
+    def __call__(self, frames: tf.Tensor) -> tf.Tensor:
+        """Maps uint8 [..., H, W, C] to float32 of about unit deviation."""
+        return (tf.cast(frames, tf.float32) - self.background) * self.scale
+
+
+class PatchSize:
+    """How a frame is cut into square patches; frames are padded to whole patches.
+
+    Args:
+        frame_shape: (height, width, channels).
+        side: side of a patch in pixels.
+    """
+
+    def __init__(self, frame_shape: tuple[int, int, int], side: int) -> None:
+        self.side = side
+        self.frame_height, self.frame_width, _ = frame_shape
+        self.rows, self.columns = -(-self.frame_height // side), -(-self.frame_width // side)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the frame is a whole number of patches."""
+        return not (self.frame_height % self.side or self.frame_width % self.side)
+
+    @property
+    def num_patches(self) -> int:
+        """Patches of a frame."""
+        return self.rows * self.columns
+
+    def cut(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, H, W, c] to [B, rows, columns, side * side * c]."""
+        bottom = self.rows * self.side - self.frame_height
+        right = self.columns * self.side - self.frame_width
+        if not self.is_exact:
+            x = tf.pad(x, [[0, 0], [0, bottom], [0, right], [0, 0]])
+        return tf.nn.space_to_depth(x, self.side)
+
+    def cut_flat(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, H, W, 1] to [B, rows * columns, side * side]."""
+        return tf.reshape(self.cut(x), [-1, self.num_patches, self.side**2])
+
+    def join(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, rows, columns, side * side * c] to [B, H, W, c]."""
+        whole = tf.nn.depth_to_space(x, self.side)
+        if self.is_exact:
+            return whole
+        return tf.slice(
+            whole, [0, 0, 0, 0], [-1, self.frame_height, self.frame_width, whole.shape[3]]
+        )
+
+
+class PatchEmbedding(NamedLayer):
+    """From patches to features: one dense layer and a learned vector per position."""
+
+    def __init__(self, size: PatchSize, inputs: int, outputs: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.dense = Dense(inputs, outputs, name=f"{self.name}/dense", **self.child_options)
+        self.position = self.add_variable_at(
+            "position", (size.rows, size.columns, outputs), "zeros"
+        )
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, rows, columns, inputs] to [B, rows, columns, outputs]."""
+        return self.dense(x) + tf.cast(self.position, x.dtype)
+
+
+class Summary(NamedLayer):
+    """Reads all positions at once without forgetting where things are."""
+
+    def __init__(
+        self, size: PatchSize, channels: int, units: int, outputs: int, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        children = self.child_options
+        self.reduce = Dense(channels, _SUMMARY_CHANNELS, name=f"{self.name}/reduce", **children)
+        self.flat_size = size.rows * size.columns * _SUMMARY_CHANNELS
+        self.hidden = Dense(self.flat_size, units, name=f"{self.name}/hidden", **children)
+        self.output_layer = Dense(units, outputs, name=f"{self.name}/output", **children)
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, rows, columns, channels] to [B, outputs]."""
+        reduced = tf.reshape(tf.nn.relu(self.reduce(x)), [-1, self.flat_size])
+        return self.output_layer(tf.nn.relu(self.hidden(reduced)))
+
+
+class PatchBlock(NamedLayer):
+    """Injects the action, then adds two 3x3 convolutions and a summary of the whole frame."""
+
+    def __init__(
+        self, size: PatchSize, channels: int, num_actions: int, summary_units: int, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        name, children = self.name, self.child_options
+        self.action = ConditionalScaleShift(
+            channels, num_actions, name=f"{name}/action", **children
+        )
+        self.first = Conv(channels, channels, 3, name=f"{name}/first", **children)
+        self.second = Conv(channels, channels, 3, name=f"{name}/second", **children)
+        self.summary = (
+            Summary(size, channels, summary_units, channels, name=f"{name}/summary", **children)
+            if summary_units
+            else None
+        )
+
+    def call(self, x: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+        """Maps features [B, rows, columns, channels] and one-hot actions [B, A] to features."""
+        inner = self.first(tf.nn.relu(self.action(x, action)))
+        if self.summary is not None:
+            inner += self.summary(x)[:, None, None, :]
+        return x + self.second(tf.nn.relu(inner))

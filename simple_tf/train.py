@@ -1,0 +1,43 @@
+"""SimPLe: learns a game's dynamics, trains a policy inside them, plays, and again.
+
+python -m simple_tf.train --gin_file=sd.gin --game=pong --output_dir=runs/pong
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from absl import flags
+
+from simple_tf.training import command_line
+from simple_tf.training.configuration import configure
+from simple_tf.training.experiment import Experiment
+from simple_tf.training.run_directory import RESUME
+
+_GAME = flags.DEFINE_string(
+    "game", "pong", "Atari game in snake_case, or a Gymnasium id (Id-v0 or module:Id-v0)."
+)
+_SEED = flags.DEFINE_integer("seed", 0, "Decides every random draw.", lower_bound=0)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The run's directory.", required=True)
+_RESUME = flags.DEFINE_enum(
+    "resume",
+    "auto",
+    RESUME,
+    "auto: go on with the run in --output_dir, if there is one; never: refuse to touch one.",
+)
+_GIN_FILE = flags.DEFINE_multi_string(
+    "gin_file", ["sd.gin"], "Paths, or names of files that ship with the package."
+)
+_GIN_BINDINGS = flags.DEFINE_multi_string(
+    "gin_bindings", [], "Further bindings, e.g. Schedule.iterations=3."
+)
+
+
+def main(_: list[str]) -> int:
+    configure(_GIN_FILE.value, _GIN_BINDINGS.value)
+    experiment = Experiment(_GAME.value, _SEED.value, Path(_OUTPUT_DIR.value), _RESUME.value)
+    return command_line.exit_code(experiment.run())
+
+
+if __name__ == "__main__":
+    command_line.run(main)

@@ -1,0 +1,189 @@
+"""The whole state of a run on disk: written in one step, verified when read."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+_STATE = "state"
+_CONTENTS = "contents.json"
+_UNFINISHED = ".unfinished"
+_BLOCK = 1 << 20
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint cannot be written or used; the message says why and what to do."""
+
+
+class RunCheckpoints:
+    """Numbered checkpoints of one set of objects, each with the position of the run it belongs to.
+
+        DIR/000041/state.index, state.data-*    tensors, as `tf.train.Checkpoint` writes them
+        DIR/000041/contents.json                the position, and size and CRC of the other files
+
+    A checkpoint is written under another name, flushed to the disk and renamed, so it is there
+    whole or not at all. Damage that comes later is found by the CRCs.
+
+    Args:
+        directory: where they are kept.
+        objects: what is saved and restored.
+        keep: how many to keep; more than one, so that a damaged one has a predecessor.
+    """
+
+    def __init__(self, directory: Path, objects: tf.train.Checkpoint, keep: int = 3) -> None:
+        self._directory = directory
+        self._objects = objects
+        self._keep = keep
+
+    def save(self, position: Mapping[str, Any]) -> Path:
+        """Writes a checkpoint that survives a crash once this returns.
+
+        Args:
+            position: where in the run this is; anything that JSON can hold.
+
+        Raises:
+            CheckpointError: the disk is full or fails; earlier checkpoints are untouched.
+        """
+        unfinished = self._directory / _UNFINISHED
+        number = max(self.numbers(), default=0) + 1
+        try:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir(parents=True)
+            self._objects.write(str(unfinished / _STATE))
+            _write_contents(unfinished, position)
+            final = unfinished.rename(self._path(number))
+            _sync(self._directory)
+        except (OSError, tf.errors.OpError) as error:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise CheckpointError(
+                f"Could not save the run to {self._directory}: {explain(error)} What was saved "
+                "before is whole: the same command goes on from there."
+            ) from error
+        self._remove_old()
+        return final
+
+    def restore(self) -> dict[str, Any] | None:
+        """Restores the newest whole checkpoint; damaged ones are passed over with a warning.
+
+        Returns:
+            Its position, or None if there has never been a checkpoint.
+
+        Raises:
+            CheckpointError: there are checkpoints, but none of them can be used.
+        """
+        numbers = self.numbers()
+        for number in reversed(numbers):
+            problem, position = self._try(self._path(number))
+            if problem is None:
+                return position
+            logging.warning("The checkpoint %s is damaged: %s", self._path(number), problem)
+            # A later save must not take it for a predecessor.
+            shutil.rmtree(self._path(number), ignore_errors=True)
+        if numbers:
+            raise CheckpointError(
+                f"All checkpoints in {self._directory} were damaged. The episodes beside them can "
+                "still be read; start a new run in another directory."
+            )
+        return None
+
+    def numbers(self) -> list[int]:
+        """The numbers of all checkpoints, oldest first."""
+        names = [path.name for path in self._directory.glob("[0-9]*")]
+        return sorted(int(name) for name in names if name.isdigit())
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"{number:06d}"
+
+    def _try(self, path: Path) -> tuple[str | None, dict[str, Any] | None]:
+        """Returns what is wrong, or else the position."""
+        try:
+            position = verified_position(path)
+            status = self._objects.read(str(path / _STATE))
+            status.assert_existing_objects_matched()
+        except (OSError, ValueError, KeyError, TypeError, tf.errors.OpError) as error:
+            return explain(error), None
+        except AssertionError as error:
+            raise CheckpointError(
+                f"The checkpoint {path} is of another model than the configuration describes: "
+                f"{str(error).splitlines()[0]}"
+            ) from error
+        return None, position
+
+    def _remove_old(self) -> None:
+        for number in self.numbers()[: -self._keep]:
+            shutil.rmtree(self._path(number), ignore_errors=True)
+
+
+def latest_state(directory: Path) -> str:
+    """The prefix of the newest whole checkpoint in a directory, for `tf.train.Checkpoint.read`.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    candidates = sorted((p for p in directory.glob("[0-9]*") if p.name.isdigit()), reverse=True)
+    for path in candidates:
+        try:
+            verified_position(path)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return str(path / _STATE)
+    raise CheckpointError(f"There is no whole checkpoint in {directory}.")
+
+
+def verified_position(path: Path) -> dict[str, Any]:
+    """The position that a checkpoint was saved at, after comparing all files with their CRCs."""
+    contents = json.loads((path / _CONTENTS).read_text(encoding="utf-8"))
+    for name, expected in contents["files"].items():
+        if _size_and_crc(path / name) != expected:
+            raise ValueError(f"{name} is not what was written.")
+    return contents["position"]
+
+
+def explain(error: Exception) -> str:
+    """What an error of the file system means, as a sentence."""
+    full = isinstance(error, tf.errors.ResourceExhaustedError) or (
+        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    )
+    if full:
+        return "the disk is full; free some space and try again."
+    message = error.message if isinstance(error, tf.errors.OpError) else str(error)
+    return message if message.endswith(".") else f"{message}."
+
+
+def _write_contents(directory: Path, position: Mapping[str, Any]) -> None:
+    """Flushes the files of a checkpoint and writes down what they have to look like."""
+    files = {}
+    for path in sorted(directory.iterdir()):
+        _sync(path)
+        files[path.name] = _size_and_crc(path)
+    with (directory / _CONTENTS).open("w", encoding="utf-8") as file:
+        json.dump({"position": dict(position), "files": files}, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    _sync(directory)
+
+
+def _size_and_crc(path: Path) -> list[int]:
+    size = crc = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            size += len(block)
+            crc = zlib.crc32(block, crc)
+    return [size, crc]
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

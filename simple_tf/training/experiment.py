@@ -1,0 +1,190 @@
+"""Puts a SimPLe run together: from gin and flags to a loop that can run."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import gin
+import tensorflow as tf
+
+from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.data.starts import StartSampler
+from simple_tf.data.store import EpisodeStore
+from simple_tf.envs.catalog import find_game
+from simple_tf.envs.game import GameSource
+from simple_tf.envs.simulated_environment import SimulatedEnvironment
+from simple_tf.evaluation.world_model import WorldModelEvaluator
+from simple_tf.models.interface import WorldModel
+from simple_tf.models.trainer import WorldModelTrainer
+from simple_tf.training import screen
+from simple_tf.training.checkpoints import RunCheckpoints
+from simple_tf.training.collection_phase import CollectionPhase
+from simple_tf.training.configuration import parsed_bindings
+from simple_tf.training.evaluation_phase import (
+    EvaluationPhase,
+    FinalEvaluationPhase,
+    PolicyScorer,
+)
+from simple_tf.training.interruption import Interruption
+from simple_tf.training.loop import SimpleLoop
+from simple_tf.training.metrics import MetricsLog
+from simple_tf.training.networks import build_policy, build_world_model
+from simple_tf.training.phase import Phase
+from simple_tf.training.policy_phase import PolicyPhase
+from simple_tf.training.position import Position
+from simple_tf.training.random_play import describe_game
+from simple_tf.training.real_play_phase import RealPlayPhase
+from simple_tf.training.run_directory import (
+    RunDescription,
+    RunDirectory,
+    replace_text,
+)
+from simple_tf.training.schedule import Schedule
+from simple_tf.training.world_model_evaluation_phase import WorldModelEvaluationPhase
+from simple_tf.training.world_model_phase import WorldModelPhase
+
+
+@dataclasses.dataclass(frozen=True)
+class Learners:
+    """What learns in a run, and all of a run that is in its checkpoints.
+
+    Attributes:
+        model: the world model.
+        model_trainer: trains it.
+        network: the policy.
+        policy_trainer: trains it in the model.
+        starts: where simulated rollouts begin.
+    """
+
+    model: WorldModel
+    model_trainer: WorldModelTrainer
+    network: tf.keras.Model
+    policy_trainer: PPOTrainer
+    starts: StartSampler
+
+    def non_finite_weights(self) -> list[str]:
+        """Names of the variables that hold anything but numbers."""
+        variables = [*self.model.trainable_variables, *self.network.trainable_variables]
+        finite = tf.stack([tf.reduce_all(tf.math.is_finite(v)) for v in variables]).numpy()
+        return [v.name for v, is_finite in zip(variables, finite, strict=True) if not is_finite]
+
+    def checkpoint(self) -> tf.train.Checkpoint:
+        """What is saved and restored."""
+        return tf.train.Checkpoint(world_model=self.model_trainer, policy=self.policy_trainer)
+
+
+def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> Learners:
+    """Makes everything that learns, from gin, for frames and actions of a game."""
+    height, width, channels = frame_shape
+    model = build_world_model((height, width, channels), num_actions, seed)
+    starts = StartSampler((height, width, channels), model.num_input_frames)
+    network = build_policy((model.num_input_frames, height, width, channels), num_actions, seed)
+    environment = SimulatedEnvironment(model, starts, seed=seed)
+    return Learners(
+        model=model,
+        model_trainer=WorldModelTrainer(model, seed=seed),
+        network=network,
+        policy_trainer=PPOTrainer(environment, network, seed=seed),
+        starts=starts,
+    )
+
+
+@gin.configurable(denylist=["game", "seed", "output_dir", "resume"])
+class Experiment:
+    """One run of SimPLe on one game.
+
+    Args:
+        game: name of the game, see `catalog.find_game`.
+        seed: decides every random draw.
+        output_dir: the run's directory, see `RunDirectory`.
+        resume: see `RunDirectory.claim`.
+        checkpoints_to_keep: how many states to keep.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        seed: int,
+        output_dir: Path,
+        resume: str = "auto",
+        checkpoints_to_keep: int = 3,
+    ) -> None:
+        self.source: GameSource = find_game(game)
+        self.schedule = Schedule()
+        self.directory = RunDirectory(output_dir)
+        self._seed = seed
+        self._description = RunDescription(game, seed, parsed_bindings())
+        looks = describe_game(self.source)
+        # Before anything is written: a configuration that cannot be built leaves no run behind.
+        self.learners = build_learners(looks.frame_shape, looks.num_actions, seed)
+        self.directory.claim(self._description, resume)
+        self.store = EpisodeStore.create_or_open(self.directory.episodes, looks)
+        self._checkpoints = RunCheckpoints(
+            self.directory.checkpoints, self.learners.checkpoint(), checkpoints_to_keep
+        )
+
+    def run(self) -> str | None:
+        """Runs the loop to its end, or until a signal; prints what a person wants to know.
+
+        Returns:
+            The name of the signal that ended it early, or None.
+        """
+        position = self._restored_position()
+        print(screen.opening(self._description.game, self._seed, self.schedule, position))
+        with Interruption() as interruption, self._log(position) as log:
+            loop = self._loop(position, log, interruption.requested)
+            replace_text(self.directory.configuration, gin.operative_config_str())
+            finished = loop.run()
+            # Once more: by now everything has been built that ever is.
+            replace_text(self.directory.configuration, gin.operative_config_str())
+            if finished:
+                print(screen.closing(self.directory, self._description.game, position))
+                return None
+        print(screen.interrupted(interruption.signal_name, position))
+        return interruption.signal_name
+
+    def _restored_position(self) -> Position:
+        fields = self._checkpoints.restore()
+        return Position() if fields is None else Position.from_json(fields)
+
+    @contextlib.contextmanager
+    def _log(self, position: Position) -> Iterator[MetricsLog]:
+        log = MetricsLog(self.directory, lines_to_keep=position.metric_lines)
+        try:
+            yield log
+        finally:
+            log.close()
+
+    def _loop(
+        self, position: Position, log: MetricsLog, should_stop: Callable[[], bool]
+    ) -> SimpleLoop:
+        return SimpleLoop(
+            self._phases(should_stop),
+            self.schedule,
+            self._checkpoints,
+            log,
+            position,
+            should_stop,
+            self.learners.non_finite_weights,
+            on_iteration=lambda place: print(screen.iteration(place, self.schedule)),
+        )
+
+    def _phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
+        learners, store, schedule, seed = self.learners, self.store, self.schedule, self._seed
+        frames = learners.model.num_input_frames
+        scorer = PolicyScorer(
+            self.directory, self.source, learners.network, schedule, should_stop, frames, seed
+        )
+        evaluator = WorldModelEvaluator(learners.model, seed=seed)
+        return [
+            WorldModelPhase(learners.model_trainer, store, schedule, seed=seed),
+            PolicyPhase(learners.policy_trainer, learners.starts, store, schedule),
+            CollectionPhase(self.source, store, learners.network, schedule, frames, seed=seed),
+            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
+            WorldModelEvaluationPhase(evaluator, self.directory, store, schedule),
+            EvaluationPhase(scorer, schedule),
+            FinalEvaluationPhase(scorer, schedule),
+        ]

@@ -1,0 +1,78 @@
+"""The two networks of a run, built from gin for a game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gin
+import tensorflow as tf
+
+from simple_tf.agents import optimizers, policy_network  # noqa: F401  # Known to gin once imported.
+from simple_tf.models import (  # noqa: F401
+    adafactor,
+    bits,
+    deterministic,
+    gaussian,
+    patch,
+    recurrent,
+    schedules,
+    stochastic_discrete,
+)
+from simple_tf.models import optimizers as model_optimizers  # noqa: F401
+from simple_tf.models.heads import FrameHead, PaletteHead
+from simple_tf.models.interface import WorldModel
+from simple_tf.models.palette import Palette
+
+FrameShape = tuple[int, int, int]
+
+
+@gin.configurable(denylist=["channels"])
+def palette_head(channels: int, capacity: int = gin.REQUIRED) -> PaletteHead:
+    """Makes a head over the game's own colours, as many as `capacity`; none are known yet."""
+    return PaletteHead(Palette(capacity, channels))
+
+
+@gin.configurable(denylist=["frame_shape", "num_actions", "seed"])
+def build_world_model(
+    frame_shape: FrameShape,
+    num_actions: int,
+    seed: int,
+    model: Callable[..., WorldModel] = gin.REQUIRED,
+    head: Callable[[int], FrameHead] = gin.REQUIRED,
+    num_input_frames: int = 4,
+) -> WorldModel:
+    """Makes a world model for a game.
+
+    Args:
+        frame_shape: (height, width, channels).
+        num_actions: number of actions.
+        seed: of the initial weights.
+        model: a class, e.g. `@StochasticDiscreteModel`.
+        head: makes a head from the number of channels, e.g. `@SoftmaxHead`.
+        num_input_frames: K, the frames that model and policy see.
+    """
+    return model(
+        frame_shape=frame_shape,
+        num_actions=num_actions,
+        head=head(frame_shape[2]),
+        num_input_frames=num_input_frames,
+        seed=seed,
+    )
+
+
+@gin.configurable(denylist=["observation_shape", "num_actions", "seed"])
+def build_policy(
+    observation_shape: tuple[int, int, int, int],
+    num_actions: int,
+    seed: int,
+    network: Callable[..., tf.keras.Model] = gin.REQUIRED,
+) -> tf.keras.Model:
+    """Makes a policy network for a game.
+
+    Args:
+        observation_shape: (K, height, width, channels).
+        num_actions: number of actions.
+        seed: of the initial weights.
+        network: a class with the arguments and the call of `PolicyNetwork`.
+    """
+    return network(observation_shape=observation_shape, num_actions=num_actions, seed=seed)

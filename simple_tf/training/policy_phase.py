@@ -1,0 +1,56 @@
+"""Training the policy inside the world model, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.data.starts import StartSampler
+from simple_tf.data.store import EpisodeStore
+from simple_tf.training.phase import Advance, Pacer
+from simple_tf.training.schedule import Schedule
+
+
+class PolicyPhase:
+    """See `Phase`.
+
+    Args:
+        trainer: PPO in the simulated environment.
+        starts: where simulated rollouts begin; loaded here with what was played last.
+        store: the episodes.
+        schedule: how many updates.
+    """
+
+    name = "policy"
+    unit = "updates"
+    headline = ("return", "entropy")
+    resumable = True
+
+    def __init__(
+        self, trainer: PPOTrainer, starts: StartSampler, store: EpisodeStore, schedule: Schedule
+    ) -> None:
+        self._trainer = trainer
+        self._starts = starts
+        self._store = store
+        self._schedule = schedule
+
+    def size(self, iteration: int) -> int:
+        """See `Phase`."""
+        return self._schedule.policy_updates_of(iteration)
+
+    def global_step(self) -> int:
+        """See `Phase`."""
+        return int(self._trainer.updates_done.numpy())
+
+    def run(self, iteration: int, step: int) -> Iterator[Advance]:
+        """See `Phase`."""
+        self._starts.load(self._store, iteration - 1)
+        if step == 0:
+            self._trainer.environment.reset()  # The model has changed, and so have the starts.
+        pacer, size = Pacer(multiple=self._trainer.updates_per_call), self.size(iteration)
+        while step < size:
+            count = pacer.next(size - step)
+            metrics = self._trainer.train(count, iteration - 1)
+            step += count
+            yield Advance(step, {name: float(value) for name, value in metrics.items()})
+            pacer.done()

@@ -1,0 +1,240 @@
+"""Where a run keeps what, and what it was made with."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from simple_tf import __version__
+
+RESUME = ("auto", "never")
+
+FORMAT_VERSION = 1
+
+# Packages whose version can change a result.
+_PACKAGES = (
+    "tensorflow",
+    "tf-agents",
+    "tensorflow-probability",
+    "keras",
+    "ale-py",
+    "gymnasium",
+    "numpy",
+    "gin-config",
+)
+
+
+class RunError(ValueError):
+    """A run directory cannot be used as asked; the message says why and what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDescription:
+    """What decides the result of a run.
+
+    Attributes:
+        game: name of the game.
+        seed: of every random draw.
+        bindings: gin bindings as parsed, name to value.
+    """
+
+    game: str
+    seed: int
+    bindings: Mapping[str, str]
+
+    def differences(self, other: RunDescription) -> list[str]:
+        """One phrase for whatever is not the same in `other`."""
+        mine, theirs = self._flat(), other._flat()
+        return [
+            f"{name}: {mine.get(name, 'not set')} in the run, {theirs.get(name, 'not set')} now"
+            for name in sorted(mine.keys() | theirs.keys())
+            if mine.get(name) != theirs.get(name)
+        ]
+
+    def _flat(self) -> dict[str, str]:
+        return {"--game": self.game, "--seed": str(self.seed), **self.bindings}
+
+
+class RunDirectory:
+    """The layout of a run's directory. Nothing is created until something is written there.
+
+    Args:
+        path: the directory.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.description = self.path / "run.json"
+        self.configuration = self.path / "config.gin"
+        self.metrics = self.path / "metrics.jsonl"
+        self.tensorboard = self.path / "tensorboard"
+        self.episodes = self.path / "episodes"
+        self.checkpoints = self.path / "checkpoints"
+        self.policies = self.path / "policies"
+        self.evaluations = self.path / "evaluations"
+        self.filmstrips = self.path / "filmstrips"
+        self.videos = self.path / "videos"
+        self.report = self.path / "report"
+
+    def policy(self, iteration: int) -> Path:
+        """Where the policy that an iteration ended with is kept."""
+        return self.policies / f"iteration_{iteration:03d}"
+
+    def policy_iterations(self) -> list[int]:
+        """The iterations whose policies are there, in order."""
+        names = [path.parent.name for path in self.policies.glob("iteration_*/policy.json")]
+        return sorted(int(name.removeprefix("iteration_")) for name in names)
+
+    def evaluation(self, name: str) -> Path:
+        """The file with one evaluation's scores."""
+        return self.evaluations / f"{name}.json"
+
+    def filmstrip(self, iteration: int) -> Path:
+        """The picture of an iteration's world model."""
+        return self.filmstrips / f"iteration_{iteration:03d}.png"
+
+    def claim(self, description: RunDescription, resume: str = "auto") -> bool:
+        """Takes the directory for a run, a new one or the same one again.
+
+        Args:
+            description: what the run is to be.
+            resume: "auto" goes on with the same run; "never" refuses to touch any run.
+
+        Returns:
+            Whether the run had been started before.
+
+        Raises:
+            RunError: the directory holds something else, or the run of another configuration.
+        """
+        if not self.description.exists():
+            self._check_empty()
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._write(description, starts=[])
+            return False
+        if resume == "never":
+            raise RunError(
+                f"{self.path} holds a run already, and --resume=never was given; choose another "
+                "--output_dir, or leave out --resume to go on with it."
+            )
+        existing, fields = self.read()
+        differences = existing.differences(description)
+        if differences:
+            listing = "\n  ".join(differences)
+            raise RunError(
+                f"{self.path} holds a run with another configuration; give the same again to go "
+                f"on with it, or choose another --output_dir. What differs:\n  {listing}"
+            )
+        self._write(existing, fields["starts"])
+        return True
+
+    def read(self) -> tuple[RunDescription, dict[str, Any]]:
+        """The description of an existing run, and everything that `run.json` says.
+
+        Raises:
+            RunError: there is no run, or its `run.json` cannot be read.
+        """
+        try:
+            fields = json.loads(self.description.read_text(encoding="utf-8"))
+            description = RunDescription(fields["game"], fields["seed"], fields["bindings"])
+            return description, {"starts": [], **fields}
+        except FileNotFoundError as error:
+            raise RunError(f"There is no run in {self.path}: it has no run.json.") from error
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise RunError(
+                f"{self.description} cannot be read ({error}); restore it from a copy."
+            ) from error
+
+    def _check_empty(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise RunError(f"{self.path} is a file; --output_dir must be a directory.")
+        names = sorted(p.name for p in self.path.iterdir()) if self.path.exists() else []
+        if names:
+            raise RunError(
+                f"{self.path} is neither empty nor a run: it holds {names[0]}; choose another "
+                "--output_dir."
+            )
+
+    def _write(self, description: RunDescription, starts: list[dict[str, Any]]) -> None:
+        fields = {
+            "format": "simple_tf run",
+            "format_version": FORMAT_VERSION,
+            "game": description.game,
+            "seed": description.seed,
+            "bindings": dict(description.bindings),
+            "starts": [*starts, _this_start()],
+        }
+        replace_text(self.description, json.dumps(fields, indent=2) + "\n")
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes a small file in one step: a reader sees the old content or the new one."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything that can change a result."""
+    found = {"simple_tf": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _this_start() -> dict[str, Any]:
+    """When, how and on what this process was started."""
+    return {
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": [Path(sys.executable).name, *sys.orig_argv[1:]],
+        "versions": versions(),
+        "commit": _commit(),
+        "machine": {
+            "processor": _processor(),
+            "cores": len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count(),
+            "system": platform.system(),
+        },
+    }
+
+
+def _commit() -> str | None:
+    """The commit that the package is of, with a plus sign if files were changed since."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
+        status = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True)
+    except OSError:
+        return None
+    changed = "+" if status.stdout.strip() else ""
+    return found.stdout.strip() + changed if found.returncode == 0 else None
+
+
+def _processor() -> str:
+    """The processor's name, as far as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

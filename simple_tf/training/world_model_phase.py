@@ -1,0 +1,85 @@
+"""Training the world model on everything that has been played so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gin
+
+from simple_tf.data.store import EpisodeStore
+from simple_tf.data.windows import WindowDataset
+from simple_tf.models.calibration import calibrate
+from simple_tf.models.trainer import WorldModelTrainer
+from simple_tf.training.phase import Advance, Pacer
+from simple_tf.training.schedule import Schedule
+
+
+@gin.configurable(denylist=["trainer", "store", "schedule", "seed"])
+class WorldModelPhase:
+    """See `Phase`. Batch number s depends on the seed, s and the episodes alone.
+
+    Args:
+        trainer: applies the steps.
+        store: the episodes; those of iterations before the current one are trained on.
+        schedule: how many steps.
+        num_target_frames: n, frames to predict in a window.
+        batch_size: windows per step.
+        rewarded_share: share of windows with a reward, see `WindowDataset`; 0 as in the original.
+        seed: of the choice of windows.
+    """
+
+    name = "world_model"
+    unit = "steps"
+    headline = ("loss", "reward_accuracy")
+    resumable = True
+
+    def __init__(
+        self,
+        trainer: WorldModelTrainer,
+        store: EpisodeStore,
+        schedule: Schedule,
+        num_target_frames: int = gin.REQUIRED,
+        batch_size: int = gin.REQUIRED,
+        rewarded_share: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        self._trainer = trainer
+        self._store = store
+        self._schedule = schedule
+        self._num_target_frames = num_target_frames
+        self._batch_size = batch_size
+        self._rewarded_share = rewarded_share
+        self._seed = seed
+
+    def size(self, iteration: int) -> int:
+        """See `Phase`."""
+        return self._schedule.world_model_steps_of(iteration)
+
+    def global_step(self) -> int:
+        """See `Phase`."""
+        return int(self._trainer.global_step.numpy())
+
+    def run(self, iteration: int, step: int) -> Iterator[Advance]:
+        """See `Phase`."""
+        looks = {} if step else calibrate(self._trainer.model, self._store, iteration - 1)
+        batches = iter(self._windows(iteration).batches(first_batch=self.global_step()))
+        pacer, size = Pacer(), self.size(iteration)
+        while step < size:
+            count = pacer.next(size - step)
+            metrics = self._trainer.train(batches, count)
+            step += count
+            yield Advance(step, looks | {name: float(value) for name, value in metrics.items()})
+            pacer.done()
+
+    def _windows(self, iteration: int) -> WindowDataset:
+        return WindowDataset(
+            self._store,
+            split="train",
+            num_input_frames=self._trainer.model.num_input_frames,
+            num_target_frames=self._num_target_frames,
+            batch_size=self._batch_size,
+            seed=self._seed,
+            # After falling back to an older checkpoint the store may hold later ones.
+            iterations=range(iteration),
+            rewarded_share=self._rewarded_share,
+        )

@@ -1,0 +1,278 @@
+"""The patch model: every head, exact layout, what it starts from, XLA, checkpoints, learning."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from simple_tf.models.heads import L2Head, PaletteHead, SoftmaxHead
+from simple_tf.models.noise import FixedNoise, StatelessNoise
+from simple_tf.models.palette import Palette
+from simple_tf.models.patch import PatchModel
+from simple_tf.models.patch_layers import FrameNormaliser, PatchSize
+from simple_tf.models.patch_outputs import PatchOutputs
+from simple_tf.models.schedules import ScheduledSampling
+from simple_tf.models.trainer import WorldModelTrainer
+
+SHAPE = (10, 9, 1)  # Not a whole number of patches.
+GREYS = np.array([0, 90, 140, 250], np.uint8)
+SMALL = {"hidden_size": 8, "num_blocks": 1, "summary_units": 8, "reward_units": 8}
+
+
+def palette_head(capacity=6):
+    palette = Palette(capacity, channels=1)
+    palette.update(GREYS.reshape(1, 1, 4, 1))
+    return PaletteHead(palette)
+
+
+def build(head=None, shape=SHAPE, **options):
+    return PatchModel(shape, 4, head or palette_head(), **{**SMALL, **options})
+
+
+def window(length=7, batch=3, seed=0, shape=SHAPE):
+    rng = np.random.RandomState(seed)
+    return (
+        tf.constant(GREYS[rng.randint(0, 4, (batch, length, *shape))]),
+        tf.constant(rng.randint(0, 4, (batch, length - 1)), tf.int32),
+        tf.constant(rng.randint(0, 3, (batch, length - 1)), tf.int32),
+    )
+
+
+def randomised(model, seed=0):
+    """Gives weights to the layers that start with zeros."""
+    rng = np.random.RandomState(seed)
+    for variable in model.outputs_layer.trainable_variables:
+        variable.assign(rng.normal(0.0, 0.5, variable.shape))
+    return model
+
+
+@pytest.mark.parametrize("head", [palette_head(), SoftmaxHead(1), L2Head(1)])
+def test_it_works_with_every_head(head):
+    model = randomised(build(head))
+    frames, actions, rewards = window()
+    assert model.initial_state(frames[:, :4], actions[:, :3]) == ()
+    prediction = model.step((), frames[:, :4], actions[:, 3], (0, 1))
+    decoded = model.decode(prediction.outputs)
+    assert decoded.dtype == tf.uint8
+    assert decoded.shape == (3, *SHAPE)
+    assert prediction.reward_logits.shape == (3, 3)
+    losses = model.window_losses(frames, actions, rewards, 0, StatelessNoise((0, 2)))
+    assert losses.total.shape == (3,)
+    assert losses.reward_logits.shape == (3, 3, 3)
+    assert np.isfinite(losses.total).all()
+    assert not np.any(losses.latent)
+
+
+def test_colours_need_no_training_to_be_known():
+    """Three channels, too: the palette's colours are the only ones that are ever predicted."""
+    palette = Palette(8)
+    colours = np.array([[0, 0, 0], [200, 72, 72], [92, 186, 92]], np.uint8)
+    palette.update(colours[None, None])
+    model = randomised(build(PaletteHead(palette), (10, 9, 3)))
+    frames = tf.constant(colours[np.random.RandomState(0).randint(0, 3, (2, 4, 10, 9))])
+    decoded = model.decode(model.step((), frames, tf.constant([0, 1]), (0, 0)).outputs).numpy()
+    assert (decoded[..., None, :] == colours).all(-1).any(-1).all()
+    assert not np.array_equal(decoded, frames[:, -1])
+
+
+def test_before_training_nothing_changes():
+    model = build()
+    frames, actions, _ = window()
+    outputs = model.step((), frames[:, :4], actions[:, 3], (0, 0)).outputs
+    np.testing.assert_array_equal(model.decode(outputs), frames[:, 3])
+
+
+def test_the_palette_in_patches_agrees_with_the_plain_head():
+    """Loss, gradient and frame are the head's own, computed in another order."""
+    model = randomised(build())
+    frames, actions, _ = window()
+    outputs = model.step((), frames[:, :4], actions[:, 3], (0, 0)).outputs
+    layer, target = model.outputs_layer, frames[:, 4]
+    results = []
+    for functions in (layer, super(type(layer), layer)):
+        with tf.GradientTape() as tape:
+            tape.watch(outputs)
+            loss = functions.loss(outputs, target)
+        results.append((loss, tape.gradient(loss, outputs), functions.decode(outputs)))
+    assert isinstance(layer, PatchOutputs)
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
+    np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-7)
+    np.testing.assert_array_equal(results[0][2], results[1][2])
+
+
+def test_patches_are_cut_and_joined_without_loss():
+    size = PatchSize((10, 9, 1), 4)
+    x = np.random.RandomState(0).rand(2, 10, 9, 3).astype(np.float32)
+    patches = size.cut(tf.constant(x))
+    assert patches.shape == (2, 3, 3, 48)
+    np.testing.assert_array_equal(size.join(patches), x)
+    # Pixel (row, column) of a patch has its channels at (row * side + column) * 3.
+    np.testing.assert_array_equal(patches[1, 1, 0, (2 * 4 + 3) * 3 :][:3], x[1, 6, 3])
+
+
+def test_the_normaliser_takes_the_first_mean_image_and_keeps_it():
+    frames = np.random.RandomState(0).randint(0, 256, (50, *SHAPE)).astype(np.uint8)
+    normaliser = FrameNormaliser(SHAPE)
+    normaliser.adapt(frames)
+    shown = normaliser(tf.constant(frames)).numpy()
+    np.testing.assert_allclose(shown.mean(axis=0), 0.0, atol=1e-5)
+    assert abs(shown.std() - 1.0) < 1e-3
+    normaliser.adapt(np.zeros_like(frames))
+    np.testing.assert_array_equal(normaliser(tf.constant(frames)), shown)
+
+
+@pytest.mark.parametrize("position", [(0, 0), (9, 8), (4, 2)])
+def test_every_pixel_of_every_input_frame_matters(position):
+    model = randomised(build(summary_units=8))
+    frames, actions, _ = window()
+
+    def outputs(history):
+        return model.step((), history, actions[:, 3], (0, 0)).outputs.numpy()
+
+    before = outputs(frames[:, :4])
+    for k in range(4):
+        changed = frames[:, :4].numpy()
+        changed[(slice(None), k, *position)] ^= 255
+        assert not np.allclose(outputs(tf.constant(changed)), before)
+
+
+def test_the_action_changes_the_prediction():
+    model = randomised(build())
+    frames, _, _ = window()
+    one, other = (model.step((), frames[:, :4], tf.fill([3], a), (0, 0)) for a in (0, 3))
+    assert not np.allclose(one.outputs, other.outputs)
+    assert not np.allclose(one.reward_logits, other.reward_logits)
+
+
+def test_compiled_rollouts_agree_with_plain_ones():
+    model = randomised(build())
+    frames, actions, _ = window()
+
+    def rollout(frames, actions):
+        def body(t, frames):
+            prediction = model.step((), frames, actions[:, 0], tf.stack([0, t]))
+            newest = model.decode(prediction.outputs)[:, None]
+            return t + 1, tf.concat([frames[:, 1:], newest], 1)
+
+        return tf.while_loop(lambda t, *_: t < 3, body, (0, frames))[-1]
+
+    plain = tf.function(rollout)(frames[:, :4], actions)
+    compiled = tf.function(rollout, jit_compile=True)(frames[:, :4], actions)
+    assert np.mean(plain.numpy() == compiled.numpy()) > 0.99
+
+
+def test_the_window_is_the_model_applied_step_by_step():
+    """Losses of all steps at once are those of a rollout that feeds back its own frames."""
+    model = randomised(build(reward_weights=(3.0, 1.0, 2.0), pixel_weight=5.0))
+    frames, actions, rewards = window()
+    losses = model.window_losses(frames, actions, rewards, 0, FixedNoise(0.5))
+    history, pixel, reward = frames[:, :4], [], []
+    for t in range(3):
+        prediction = model.step((), history, actions[:, 3 + t], (0, 0))
+        pixel.append(model.outputs_layer.loss(prediction.outputs, frames[:, 4 + t]))
+        classes = rewards[:, 3 + t]
+        entropy = tf.keras.losses.sparse_categorical_crossentropy(
+            classes, prediction.reward_logits, from_logits=True
+        )
+        weights = np.array([3.0, 1.0, 2.0])[classes.numpy()]
+        reward.append(np.maximum(entropy - model.reward_clip, 0.0) * weights)
+        np.testing.assert_allclose(
+            losses.reward_logits[:, t], prediction.reward_logits, rtol=1e-4, atol=1e-5
+        )
+        newest = model.decode(prediction.outputs)[:, None]
+        history = tf.concat([history[:, 1:], newest], axis=1)
+    np.testing.assert_allclose(losses.pixel, 5.0 * np.mean(pixel, axis=0), rtol=1e-4)
+    np.testing.assert_allclose(losses.reward, np.mean(reward, axis=0), rtol=1e-4)
+
+
+def test_scheduled_sampling_decides_what_later_steps_see():
+    window_ = window()
+    logits = {}
+    for mode in ("ground_truth", "prediction"):
+        model = randomised(build(sampling=ScheduledSampling(mode)))
+        logits[mode] = model.window_losses(*window_, 0, FixedNoise(0.5)).reward_logits
+    evaluated = model.window_losses(*window_, 0, FixedNoise(0.5), training=False).reward_logits
+    np.testing.assert_allclose(logits["ground_truth"], evaluated, atol=1e-6)
+    np.testing.assert_allclose(logits["prediction"][:, 0], evaluated[:, 0], atol=1e-6)
+    assert not np.allclose(logits["prediction"][:, 1], evaluated[:, 1])
+
+
+def test_gradients_reach_every_trainable_variable():
+    model = randomised(build())
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model.window_losses(*window(), 0, FixedNoise(0.4)).total)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    for variable, gradient in zip(model.trainable_variables, gradients, strict=True):
+        assert gradient is not None, variable.name
+        assert np.any(tf.convert_to_tensor(gradient).numpy()), variable.name
+
+
+def test_training_on_chosen_patches_leaves_out_what_stands_still():
+    model, all_patches = (randomised(build(loss_patches=n, pixel_prior=False)) for n in (2, 9))
+    frames = window(length=5)[0].numpy()
+    frames[:, 4] = frames[:, 3]
+    frames[:, 4, 0, 0] ^= 255  # Patch 0 changes, and
+    frames[:, 4, 9, 8] ^= 255  # patch 8 does.
+    arguments = (tf.constant(frames), *window(length=5)[1:], 0)
+    # Chosen are exactly these two; their loss is what the other frames lose in them.
+    loss = model.window_losses(*arguments, StatelessNoise((0, 1))).pixel
+    prediction = model.step((), arguments[0][:, :4], arguments[1][:, 3], (0, 0))
+    layer, target = model.outputs_layer, arguments[0][:, 4]
+    inside = tf.gather(layer._inside, [0, 8], axis=1)
+    outputs, slots = (
+        tf.gather(x, [0, 8], axis=1) for x in (prediction.outputs, layer._slots(target))
+    )
+    np.testing.assert_allclose(loss, layer._loss(outputs, slots, inside), rtol=1e-5)
+    everything = all_patches.window_losses(*arguments, StatelessNoise((0, 1))).pixel
+    np.testing.assert_allclose(everything, layer.loss(prediction.outputs, target), rtol=1e-5)
+
+
+def test_wrong_reward_weights():
+    with pytest.raises(ValueError, match="needs 3 numbers"):
+        build(reward_weights=(1.0, 2.0))
+
+
+def test_a_checkpoint_of_the_trainer_has_weights_palette_and_background(tmp_path):
+    model = randomised(build())
+    model.adapt(window()[0].numpy().reshape(-1, *SHAPE))
+    trainer = WorldModelTrainer(model, tf.keras.optimizers.Adam(0.01))
+    trainer.train_step(*window())
+    path = tf.train.Checkpoint(trainer=trainer).write(str(tmp_path / "model"))
+    other = build(PaletteHead(Palette(6, channels=1)), seed=5)
+    restored = WorldModelTrainer(other, tf.keras.optimizers.Adam(0.01))
+    tf.train.Checkpoint(trainer=restored).read(path).assert_consumed()
+    frames, actions, _ = window(seed=3)
+    ours, theirs = (m.step((), frames[:, :4], actions[:, 3], (0, 0)) for m in (model, other))
+    np.testing.assert_array_equal(ours.outputs, theirs.outputs)
+    np.testing.assert_array_equal(model.decode(ours.outputs), other.decode(theirs.outputs))
+    other.adapt(np.zeros((2, *SHAPE), np.uint8))  # Knows that its background has been set.
+    again = other.step((), frames[:, :4], actions[:, 3], (0, 0))
+    np.testing.assert_array_equal(again.outputs, theirs.outputs)
+
+
+def moving_dots(count=64, length=8, seed=0):
+    """A dot that the action moves left or right, and a reward at the edge it comes to."""
+    rng = np.random.RandomState(seed)
+    frames = np.zeros((count, length, *SHAPE), np.uint8)
+    place = rng.randint(0, SHAPE[1], count)
+    row = rng.randint(0, SHAPE[0], count)
+    actions = rng.randint(0, 2, (count, length - 1))
+    classes = np.ones((count, length - 1), np.int32)
+    for t in range(length):
+        frames[np.arange(count), t, row, place, 0] = 250
+        if t < length - 1:
+            place = np.clip(place + 2 * actions[:, t] - 1, 0, SHAPE[1] - 1)
+            classes[:, t] += (place == SHAPE[1] - 1).astype(int) - (place == 0).astype(int)
+    return tf.constant(frames), tf.constant(actions, tf.int32), tf.constant(classes)
+
+
+def test_it_learns_a_small_game():
+    model = PatchModel(SHAPE, 4, palette_head(), hidden_size=16, num_blocks=1, pixel_weight=20.0)
+    model.adapt(moving_dots()[0].numpy().reshape(-1, *SHAPE))
+    trainer = WorldModelTrainer(model, tf.keras.optimizers.Adam(0.005), jit_compile=True)
+    for step in range(300):
+        metrics = trainer.train_step(*moving_dots(seed=step))
+    assert metrics["reward_accuracy"] > 0.95
+    frames, actions, _ = moving_dots(seed=1000)
+    prediction = model.step((), frames[:, :4], actions[:, 3], (0, 0))
+    right = (model.decode(prediction.outputs).numpy() == frames[:, 4].numpy()).all((1, 2, 3))
+    assert right.mean() > 0.9

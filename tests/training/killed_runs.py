@@ -1,0 +1,114 @@
+"""Kills a run again and again, and compares it with one that was left in peace.
+
+    python tests/training/killed_runs.py --kills=20 --work_dir=DIR
+
+Starts `simple_tf.train` with smoke.gin, kills it (SIGKILL) at random moments, starts it again,
+and so on; then lets it end, and checks that nothing was lost or done twice: the same interactions,
+the same episodes, and the same weights of policy and world model, bit for bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def command(run: Path, *bindings: str) -> list[str]:
+    """How the run is started."""
+    return [
+        *(sys.executable, "-m", "simple_tf.train", "--gin_file=smoke.gin", "--game=pong"),
+        *("--seed=3", f"--output_dir={run}"),
+        *(f"--gin_bindings={binding}" for binding in bindings),
+    ]
+
+
+def finish(run: Path, *bindings: str) -> str:
+    """Lets the run come to its end; returns what it printed."""
+    done = subprocess.run(command(run, *bindings), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def kill_once(run: Path, delay: float, *bindings: str) -> str:
+    """Starts the run and kills it after so many seconds of work; returns where it was."""
+    process = subprocess.Popen(
+        command(run, *bindings), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # The opening line: from here on it works.
+    time.sleep(delay)
+    if process.poll() is not None:
+        return "finished"
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    return place(run)
+
+
+def place(run: Path) -> str:
+    """The position of the newest checkpoint."""
+    newest = sorted(run.glob("checkpoints/[0-9]*/contents.json"))[-1:]
+    if not newest:
+        return "before the first checkpoint"
+    position = json.loads(newest[0].read_text())["position"]
+    return f"{position['iteration']} {position['phase']} {position['step']}"
+
+
+def weights(run: Path) -> dict[str, bytes]:
+    """Every tensor of the run's last checkpoint."""
+    import tensorflow as tf
+
+    newest = sorted(run.glob("checkpoints/[0-9]*"))[-1]
+    reader = tf.train.load_checkpoint(str(newest / "state"))
+    names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
+    return {name: reader.get_tensor(name).tobytes() for name in names}
+
+
+def episodes(run: Path) -> dict[str, bytes]:
+    """Every episode file of the run."""
+    return {
+        str(path.relative_to(run)): path.read_bytes() for path in run.glob("episodes/*/*.tfrecord")
+    }
+
+
+def check_equal(disturbed: Path, undisturbed: Path) -> None:
+    """Raises AssertionError unless both runs ended with the same result."""
+    assert episodes(disturbed) == episodes(undisturbed)
+    expected = weights(undisturbed)
+    found = weights(disturbed)
+    assert found.keys() == expected.keys()
+    different = [name for name in expected if found[name] != expected[name]]
+    assert not different, f"{len(different)} of {len(expected)} tensors differ: {different[:5]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--work_dir", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    undisturbed, disturbed = options.work_dir / "undisturbed", options.work_dir / "disturbed"
+    # Saves often, or a run that is killed every few seconds would never get far.
+    bindings = ("SimpleLoop.seconds_between_saves=1.0",)
+    begin = time.perf_counter()
+    finish(undisturbed, *bindings)
+    seconds = time.perf_counter() - begin
+    print(f"undisturbed: {seconds:.0f} s")
+    draw = random.Random(options.seed)
+    for number in range(options.kills):
+        where = kill_once(disturbed, draw.uniform(0.0, seconds / 4), *bindings)
+        print(f"kill {number + 1}: {where}", flush=True)
+        assert where != "finished", "The run ended before it was killed often enough."
+    print(finish(disturbed, *bindings))
+    check_equal(disturbed, undisturbed)
+    print("equal: episodes, policy, world model and optimisers, bit for bit")
+
+
+if __name__ == "__main__":
+    main()
