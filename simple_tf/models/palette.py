@@ -52,14 +52,19 @@ class Palette(tf.Module):
         self._sorted_slots = self._table("sorted_slots", np.zeros(capacity, np.int32))
 
     def update(self, frames: np.ndarray) -> PaletteUpdate:
-        """Appends the colours of uint8 frames [..., C], commonest first, while slots last."""
+        """Appends the colours of uint8 frames [..., C] while slots last.
+
+        If there is room for all, the commonest comes first. If not, each slot goes to the colour
+        that is missed most: common, and far from those that are in already. What moves is rare
+        and would otherwise lose against shades of the background.
+        """
         keys, counts = np.unique(_pack_numpy(frames), return_counts=True)
         size = int(self.size.numpy())
         known = _pack_numpy(self.colours.numpy()[:size])
         is_new = ~np.isin(keys, known)
-        order = np.argsort(-counts[is_new], kind="stable")
-        keys_new, counts_new = keys[is_new][order], counts[is_new][order]
         room = self.capacity - size
+        order = _order_of_need(keys[is_new], counts[is_new], known, room, self.channels)
+        keys_new, counts_new = keys[is_new][order], counts[is_new][order]
         self._assign(np.concatenate([known, keys_new[:room]]))
         return PaletteUpdate(
             added=len(keys_new[:room]),
@@ -120,6 +125,28 @@ class Palette(tf.Module):
 
     def _table(self, name: str, values: np.ndarray) -> tf.Variable:
         return tf.Variable(values, trainable=False, dtype=tf.int32, name=f"palette/{name}")
+
+
+def _order_of_need(
+    keys: np.ndarray, counts: np.ndarray, known: np.ndarray, room: int, channels: int
+) -> np.ndarray:
+    """Orders new colours: the ones to take first, then the others; int64 [N]."""
+    if len(keys) <= room:
+        return np.argsort(-counts, kind="stable")
+    colours = _unpack_numpy(keys, channels).astype(np.float64)
+    # The square root: half-way between "every pixel counts" and "every colour counts".
+    needs, distances = np.sqrt(counts), np.full(len(keys), np.inf)
+    for colour in _unpack_numpy(known, channels):
+        distances = np.minimum(distances, ((colours - colour) ** 2).sum(axis=-1))
+    chosen: list[int] = []
+    for _ in range(room):
+        # Before the first, all are infinitely far: the commonest.
+        reach = np.where(np.isinf(distances), 255.0**2 * channels, distances)
+        chosen.append(int(np.argmax(needs * reach)))
+        nearest = ((colours - colours[chosen[-1]]) ** 2).sum(axis=-1)
+        distances = np.minimum(distances, nearest)
+    rest = np.setdiff1d(np.arange(len(keys)), chosen)
+    return np.concatenate([np.array(chosen, np.int64), rest])
 
 
 def _pack(frames: tf.Tensor) -> tf.Tensor:

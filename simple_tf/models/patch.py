@@ -44,8 +44,9 @@ class PatchModel(WorldModel):
         num_blocks: residual blocks of two 3x3 convolutions each.
         summary_units: width of each block's summary of the whole frame; 0: none.
         reward_units: width of the reward's hidden layer.
-        copy_strength: see `PatchOutputs`.
+        copy_strength: see `PalettePatchOutputs`; other heads start from nothing.
         pixel_prior: see `PatchOutputs`.
+        loss_patches: see `PalettePatchOutputs`.
         pixel_weight: factor of the frame loss; a frame is a mean over pixels of which few change,
             so that at 1 the reward loss outweighs what moves.
         reward_clip: cross-entropy below which a reward is good enough.
@@ -69,6 +70,7 @@ class PatchModel(WorldModel):
         reward_units: int = 64,
         copy_strength: float = 5.0,
         pixel_prior: bool = True,
+        loss_patches: int = 0,
         pixel_weight: float = 1.0,
         reward_clip: float = 0.01,
         reward_weights: Sequence[float] | None = None,
@@ -101,7 +103,14 @@ class PatchModel(WorldModel):
         ]
         self.outputs_layer = (
             PalettePatchOutputs(
-                size, hidden_size, head, pixel_prior, copy_strength, name="outputs", **options
+                size,
+                hidden_size,
+                head,
+                pixel_prior,
+                copy_strength,
+                loss_patches,
+                name="outputs",
+                **options,
             )
             if isinstance(head, PaletteHead)
             else PatchOutputs(size, hidden_size, head, pixel_prior, name="outputs", **options)
@@ -134,8 +143,9 @@ class PatchModel(WorldModel):
         """See `WorldModel`."""
         del seed
         self.check_history(frames)
-        outputs, reward_logits = self._predict(frames, self.check_actions(action))
-        return Prediction(state, outputs, reward_logits)
+        features = self._features(frames, self.check_actions(action))
+        outputs = self.outputs_layer(features, frames[:, -1])
+        return Prediction(state, outputs, self._reward_logits(features))
 
     @without_autograph
     def window_losses(
@@ -157,28 +167,36 @@ class PatchModel(WorldModel):
         actions = self.check_actions(actions)[:, known - 1 :]
         seen = self._seen(frames, actions, global_step, noise) if training else frames[:, :-1]
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
-        outputs, reward_logits = self._predict(_merged(stacks), _merged(actions))
-        pixel = self.outputs_layer.loss(outputs, _merged(frames[:, known:]))
-        reward_logits = tf.reshape(reward_logits, [-1, num_targets, self.num_reward_classes])
+        features = self._features(_merged(stacks), _merged(actions))
+        newest, targets = _merged(seen[:, known - 1 :]), _merged(frames[:, known:])
+        if training:
+            pixel = self.outputs_layer.training_loss(features, newest, targets, noise.at(-1))
+        else:
+            pixel = self.outputs_layer.loss(self.outputs_layer(features, newest), targets)
+        logits = tf.reshape(
+            self._reward_logits(features), [-1, num_targets, self.num_reward_classes]
+        )
         pixel = tf.reduce_mean(tf.reshape(pixel, [-1, num_targets]), axis=1)
         return WindowLosses(
             pixel=pixel * self.pixel_weight,
-            reward=self._reward_loss(reward_logits, reward_classes[:, known - 1 :]),
+            reward=self._reward_loss(logits, reward_classes[:, known - 1 :]),
             latent=tf.zeros_like(pixel),
             context=tf.zeros_like(pixel),
-            reward_logits=reward_logits,
+            reward_logits=logits,
         )
 
-    def _predict(self, frames: tf.Tensor, actions: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Maps uint8 [B, K, H, W, C] and int32 [B] to outputs and reward logits."""
+    def _features(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Maps uint8 [B, K, H, W, C] and int32 [B] to [B, rows, columns, hidden]."""
         x = tf.transpose(self.normaliser(frames), [0, 2, 3, 1, 4])  # [B, H, W, K, C]
         x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
         x = self.embedding(self.size.cut(x))
         action = tf.one_hot(actions, self.num_actions)
         for block in self.blocks:
             x = block(x, action)
-        x = tf.nn.relu(x)
-        return self.outputs_layer(x, frames[:, -1]), tf.cast(self.reward(x), tf.float32)
+        return tf.nn.relu(x)
+
+    def _reward_logits(self, features: tf.Tensor) -> tf.Tensor:
+        return tf.cast(self.reward(features), tf.float32)
 
     def _reward_loss(self, logits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
         """Returns the weighted loss [B] of logits [B, n, R]."""
@@ -207,7 +225,7 @@ class PatchModel(WorldModel):
         recorded = tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:])
 
         def advance(t: tf.Tensor, history: tf.Tensor, recorded: tf.TensorArray) -> tuple[Any, ...]:
-            outputs, _ = self._predict(history, by_time[t])
+            outputs = self.outputs_layer(self._features(history, by_time[t]), history[:, -1])
             draws = noise.at(t).uniform(tf.shape(by_time)[1:])
             use = (draws > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])

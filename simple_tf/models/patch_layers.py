@@ -62,6 +62,11 @@ class PatchSize:
         """Whether the frame is a whole number of patches."""
         return not (self.frame_height % self.side or self.frame_width % self.side)
 
+    @property
+    def num_patches(self) -> int:
+        """Patches of a frame."""
+        return self.rows * self.columns
+
     def cut(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [B, H, W, c] to [B, rows, columns, side * side * c]."""
         bottom = self.rows * self.side - self.frame_height
@@ -69,6 +74,10 @@ class PatchSize:
         if not self.is_exact:
             x = tf.pad(x, [[0, 0], [0, bottom], [0, right], [0, 0]])
         return tf.nn.space_to_depth(x, self.side)
+
+    def cut_flat(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, H, W, 1] to [B, rows * columns, side * side]."""
+        return tf.reshape(self.cut(x), [-1, self.num_patches, self.side**2])
 
     def join(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [B, rows, columns, side * side * c] to [B, H, W, c]."""

@@ -1,6 +1,6 @@
 """The last layer of the patch model, in the order in which a CPU computes it fastest.
 
-Outputs stay in patches, [B, rows, columns, outputs, pixels of a patch]: what the matrix product
+Outputs stay in patches, [B, patches, outputs, pixels of a patch]: what the matrix product
 yields as it is. Maximum, softmax and loss then run over an axis that is not the last one, so that
 neighbouring pixels share a vector instruction, and only the finished frame is put together from
 patches. For 32 colours this takes a fifth of the time of [B, H, W, outputs].
@@ -8,6 +8,7 @@ patches. For 32 colours this takes a fifth of the time of [B, H, W, outputs].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import tensorflow as tf
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.layers import NamedLayer
 from simple_tf.models.losses import clipped
+from simple_tf.models.noise import Noise
 from simple_tf.models.patch_layers import PatchSize
 
 # The prior's table is stored divided by this: it has to reach logits of several units, for which
@@ -41,10 +43,10 @@ class PatchOutputs(NamedLayer):
         super().__init__(**options)
         self.size = size
         self.head = head
-        self.shape = (size.rows, size.columns, head.num_outputs, size.side**2)
+        self.shape = (size.num_patches, head.num_outputs, size.side**2)
         # Zeros: the first prediction is what the subclass starts from.
         self.kernel = self.add_variable_at(
-            "kernel", (channels, self.shape[2] * self.shape[3]), "zeros"
+            "kernel", (channels, self.shape[1] * self.shape[2]), "zeros"
         )
         self.prior = self.add_variable_at("prior", self.shape, "zeros") if pixel_prior else None
 
@@ -56,32 +58,38 @@ class PatchOutputs(NamedLayer):
             newest: the newest frames, uint8 [B, H, W, C].
 
         Returns:
-            float32 [B, rows, columns, outputs, side * side].
+            float32 [B, rows * columns, outputs, side * side].
         """
-        flat = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), self.kernel)
-        outputs = tf.cast(tf.reshape(flat, [-1, *self.shape]), tf.float32)
-        if self.prior is not None:
-            outputs += tf.cast(self.prior, tf.float32) * _PRIOR_SCALE
-        return outputs + self.start(newest)
-
-    def start(self, newest: tf.Tensor) -> tf.Tensor:
-        """Returns the outputs that the layer's own are added to; none by default."""
         del newest
-        return tf.zeros([])
+        outputs = self._product(x)
+        return outputs if self.prior is None else outputs + self.prior * _PRIOR_SCALE
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """Returns the head's loss [B] on uint8 frames [B, H, W, C]."""
         return self.head.loss(self._joined(outputs), frames)
 
+    def training_loss(
+        self, x: tf.Tensor, newest: tf.Tensor, frames: tf.Tensor, noise: Noise
+    ) -> tf.Tensor:
+        """Returns the loss [B] of features on the frames that follow the newest."""
+        del noise
+        return self.loss(self(x, newest), frames)
+
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the likeliest uint8 frames [B, H, W, C]."""
         return self.head.decode(self._joined(outputs))
 
+    def _product(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps features [B, ..., channels] of N patches to [B, N, outputs, side * side]."""
+        flat = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), self.kernel)
+        num_patches = math.prod(x.shape[1:-1])
+        return tf.cast(tf.reshape(flat, [-1, num_patches, *self.shape[1:]]), tf.float32)
+
     def _joined(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the outputs as heads know them, [B, H, W, outputs]."""
-        by_pixel = tf.transpose(outputs, [0, 1, 2, 4, 3])
-        rows, columns, count, pixels = self.shape
-        return self.size.join(tf.reshape(by_pixel, [-1, rows, columns, pixels * count]))
+        by_pixel = tf.transpose(outputs, [0, 1, 3, 2])
+        width = self.shape[1] * self.shape[2]
+        return self.size.join(tf.reshape(by_pixel, [-1, self.size.rows, self.size.columns, width]))
 
 
 class PalettePatchOutputs(PatchOutputs):
@@ -93,6 +101,9 @@ class PalettePatchOutputs(PatchOutputs):
         head: the palette's head.
         pixel_prior: see `PatchOutputs`.
         copy_strength: by how many logits the newest frame's colour is ahead before training.
+        loss_patches: how many patches of a frame are trained on: those that change and, to fill
+            up, random others. Most of a frame stands still and is right from the start; what is
+            left out takes no time. 0: all.
         **options: see `NamedLayer`.
     """
 
@@ -103,47 +114,79 @@ class PalettePatchOutputs(PatchOutputs):
         head: PaletteHead,
         pixel_prior: bool,
         copy_strength: float,
+        loss_patches: int,
         **options: Any,
     ) -> None:
         super().__init__(size, channels, head, pixel_prior, **options)
         self.palette_head = head
         self.copy_strength = copy_strength
+        self.loss_patches = min(loss_patches, size.num_patches)
         # Pixels beyond the frame's edge, which only complete the patches, have no loss.
         ones = tf.ones([1, size.frame_height, size.frame_width, 1])
-        self._inside = None if size.is_exact else size.cut(ones)
+        self._inside = size.cut_flat(ones)  # [1, patches, side * side]
 
-    def start(self, newest: tf.Tensor) -> tf.Tensor:
-        """See `PatchOutputs`: the newest frame's colours."""
-        return tf.where(self._hot(newest), self.copy_strength, 0.0)
+    def call(self, x: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
+        """See `PatchOutputs`."""
+        return super().call(x, newest) + self._copy(self._slots(newest))
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`."""
-        hot = tf.cast(self._hot(frames), tf.float32)
-        losses = clipped(_cross_entropy(self._masked(outputs), hot), self.palette_head.clip)
-        if self._inside is not None:
-            losses *= self._inside
-        pixels = self.size.frame_height * self.size.frame_width
-        return tf.reduce_sum(losses, axis=[1, 2, 3]) / pixels
+        return self._loss(outputs, self._slots(frames), self._inside)
+
+    def training_loss(
+        self, x: tf.Tensor, newest: tf.Tensor, frames: tf.Tensor, noise: Noise
+    ) -> tf.Tensor:
+        """See `PatchOutputs`; with `loss_patches`, of the chosen patches."""
+        if not self.loss_patches:
+            return super().training_loss(x, newest, frames, noise)
+        now, target = self._slots(newest), self._slots(frames)
+        chosen = self._choose(now, target, noise)  # [B, N]
+        flat = tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]])
+        outputs = self._product(_take(flat, chosen)) + self._copy(_take(now, chosen))
+        if self.prior is not None:
+            outputs += tf.gather(self.prior, chosen) * _PRIOR_SCALE
+        inside = tf.gather(self._inside[0], chosen)
+        return self._loss(outputs, _take(target, chosen), inside)
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`. Of equally likely colours the first."""
         logits = self._masked(outputs)
-        best = tf.reduce_max(logits, axis=3, keepdims=True)
+        best = tf.reduce_max(logits, axis=2, keepdims=True)
         # Two plain reductions: XLA's argmax does one element at a time.
-        slots = tf.where(logits == best, self._slots(), self.head.num_outputs)
-        slots = self.size.join(tf.reduce_min(slots, axis=3))
-        return self.palette_head.palette.decode(slots[..., 0])
+        slots = tf.where(logits == best, self._numbers(), self.head.num_outputs)
+        shape = [-1, self.size.rows, self.size.columns, self.shape[2]]
+        joined = self.size.join(tf.reshape(tf.reduce_min(slots, axis=2), shape))
+        return self.palette_head.palette.decode(joined[..., 0])
 
-    def _hot(self, frames: tf.Tensor) -> tf.Tensor:
-        """Tells for every pixel which colour it has, bool [B, rows, columns, outputs, pixels]."""
-        slots = self.size.cut(self.palette_head.palette.encode(frames)[..., None])
-        return slots[:, :, :, None, :] == self._slots()
+    def _choose(self, now: tf.Tensor, target: tf.Tensor, noise: Noise) -> tf.Tensor:
+        """Chooses patches to train on, int32 [B, loss_patches]."""
+        changed = tf.reduce_any(now != target, axis=-1)  # [B, patches]
+        ranks = tf.cast(changed, tf.float32) + noise.uniform(tf.shape(changed))
+        return tf.math.top_k(ranks, self.loss_patches, sorted=False)[1]
+
+    def _loss(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
+        hot = tf.cast(slots[:, :, None] == self._numbers(), tf.float32)
+        losses = clipped(_cross_entropy(self._masked(outputs), hot), self.palette_head.clip)
+        pixels = self.size.frame_height * self.size.frame_width
+        return tf.reduce_sum(losses * inside, axis=[1, 2]) / pixels
+
+    def _copy(self, slots: tf.Tensor) -> tf.Tensor:
+        return tf.where(slots[:, :, None] == self._numbers(), self.copy_strength, 0.0)
+
+    def _slots(self, frames: tf.Tensor) -> tf.Tensor:
+        """Returns the colours of uint8 frames as slots of the palette, [B, patches, pixels]."""
+        return self.size.cut_flat(self.palette_head.palette.encode(frames)[..., None])
 
     def _masked(self, outputs: tf.Tensor) -> tf.Tensor:
-        return tf.where(self._slots() < self.palette_head.palette.size, outputs, _NEVER)
+        return tf.where(self._numbers() < self.palette_head.palette.size, outputs, _NEVER)
 
-    def _slots(self) -> tf.Tensor:
+    def _numbers(self) -> tf.Tensor:
         return tf.range(self.head.num_outputs)[:, None]
+
+
+def _take(x: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
+    """Takes patches [B, N] of each example of x [B, patches, ...]."""
+    return tf.gather(x, chosen, batch_dims=1)
 
 
 @tf.custom_gradient

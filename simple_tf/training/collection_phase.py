@@ -55,7 +55,7 @@ class CollectionPhase:
         num_input_frames: int,
         num_slots: int = 1,
         temperature: float = 1.0,
-        random_hold: int = 1,
+        random_hold: float = 1.0,
         seed: int = 0,
     ) -> None:
         self._source = source

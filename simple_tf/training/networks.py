@@ -13,10 +13,12 @@ from simple_tf.models import (  # noqa: F401
     bits,
     deterministic,
     gaussian,
+    patch,
     recurrent,
     schedules,
     stochastic_discrete,
 )
+from simple_tf.models import optimizers as model_optimizers  # noqa: F401
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.palette import Palette

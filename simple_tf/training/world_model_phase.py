@@ -8,6 +8,7 @@ import gin
 
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
+from simple_tf.models.calibration import calibrate
 from simple_tf.models.trainer import WorldModelTrainer
 from simple_tf.training.phase import Advance, Pacer
 from simple_tf.training.schedule import Schedule
@@ -23,6 +24,7 @@ class WorldModelPhase:
         schedule: how many steps.
         num_target_frames: n, frames to predict in a window.
         batch_size: windows per step.
+        rewarded_share: share of windows with a reward, see `WindowDataset`; 0 as in the original.
         seed: of the choice of windows.
     """
 
@@ -38,6 +40,7 @@ class WorldModelPhase:
         schedule: Schedule,
         num_target_frames: int = gin.REQUIRED,
         batch_size: int = gin.REQUIRED,
+        rewarded_share: float = 0.0,
         seed: int = 0,
     ) -> None:
         self._trainer = trainer
@@ -45,6 +48,7 @@ class WorldModelPhase:
         self._schedule = schedule
         self._num_target_frames = num_target_frames
         self._batch_size = batch_size
+        self._rewarded_share = rewarded_share
         self._seed = seed
 
     def size(self, iteration: int) -> int:
@@ -57,13 +61,14 @@ class WorldModelPhase:
 
     def run(self, iteration: int, step: int) -> Iterator[Advance]:
         """See `Phase`."""
+        looks = {} if step else calibrate(self._trainer.model, self._store, iteration - 1)
         batches = iter(self._windows(iteration).batches(first_batch=self.global_step()))
         pacer, size = Pacer(), self.size(iteration)
         while step < size:
             count = pacer.next(size - step)
             metrics = self._trainer.train(batches, count)
             step += count
-            yield Advance(step, {name: float(value) for name, value in metrics.items()})
+            yield Advance(step, looks | {name: float(value) for name, value in metrics.items()})
             pacer.done()
 
     def _windows(self, iteration: int) -> WindowDataset:
@@ -76,4 +81,5 @@ class WorldModelPhase:
             seed=self._seed,
             # After falling back to an older checkpoint the store may hold later ones.
             iterations=range(iteration),
+            rewarded_share=self._rewarded_share,
         )

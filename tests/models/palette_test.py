@@ -33,6 +33,19 @@ def test_new_colours_are_appended_and_old_indices_keep_their_meaning():
     np.testing.assert_array_equal(palette.decode([2]), [[1, 2, 3]])
 
 
+def test_what_is_rare_but_unlike_the_rest_comes_before_shades_of_what_is_common():
+    greys = np.repeat(np.array([100, 101, 102, 103, 250], np.uint8), [50, 40, 30, 20, 2])
+    palette = Palette(2, channels=1)
+    update = palette.update(greys.reshape(1, 1, -1, 1))
+    assert (update.added, update.rejected, update.rejected_pixels) == (2, 3, 90)
+    np.testing.assert_array_equal(palette.decode([0, 1])[:, 0], [100, 250])
+    # A later update goes by the distance to what is there already.
+    palette = Palette(2, channels=1)
+    palette.update(np.full((1, 1, 5, 1), 100, np.uint8))
+    palette.update(greys.reshape(1, 1, -1, 1))
+    np.testing.assert_array_equal(palette.decode([0, 1])[:, 0], [100, 250])
+
+
 def test_a_full_palette_takes_the_commonest_counts_the_rest_and_maps_it_to_the_nearest():
     palette = Palette(2)
     frames = frames_of((0, 0, 0), (0, 0, 0), (255, 255, 255), (255, 255, 255), (250, 250, 240))

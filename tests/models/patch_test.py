@@ -206,6 +206,26 @@ def test_gradients_reach_every_trainable_variable():
         assert np.any(tf.convert_to_tensor(gradient).numpy()), variable.name
 
 
+def test_training_on_chosen_patches_leaves_out_what_stands_still():
+    model, all_patches = (randomised(build(loss_patches=n, pixel_prior=False)) for n in (2, 9))
+    frames = window(length=5)[0].numpy()
+    frames[:, 4] = frames[:, 3]
+    frames[:, 4, 0, 0] ^= 255  # Patch 0 changes, and
+    frames[:, 4, 9, 8] ^= 255  # patch 8 does.
+    arguments = (tf.constant(frames), *window(length=5)[1:], 0)
+    # Chosen are exactly these two; their loss is what the other frames lose in them.
+    loss = model.window_losses(*arguments, StatelessNoise((0, 1))).pixel
+    prediction = model.step((), arguments[0][:, :4], arguments[1][:, 3], (0, 0))
+    layer, target = model.outputs_layer, arguments[0][:, 4]
+    inside = tf.gather(layer._inside, [0, 8], axis=1)
+    outputs, slots = (
+        tf.gather(x, [0, 8], axis=1) for x in (prediction.outputs, layer._slots(target))
+    )
+    np.testing.assert_allclose(loss, layer._loss(outputs, slots, inside), rtol=1e-5)
+    everything = all_patches.window_losses(*arguments, StatelessNoise((0, 1))).pixel
+    np.testing.assert_allclose(everything, layer.loss(prediction.outputs, target), rtol=1e-5)
+
+
 def test_wrong_reward_weights():
     with pytest.raises(ValueError, match="needs 3 numbers"):
         build(reward_weights=(1.0, 2.0))
