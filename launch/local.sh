@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
-# Sets up .venv and runs the main job on this machine. Flags are passed on:
-#   bash launch/local.sh --game=freeway --seed=1
+# Sets up .venv and trains on this machine: cpu.gin on its default game. Flags are passed on:
+#   bash launch/local.sh --game=pong --seed=1
+#   bash launch/local.sh --gin_file=smoke.gin
+# Started again with the same --output_dir, it goes on where it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source launch/environment.sh
 ensure_environment ""  # No extras: the main job needs none.
 
-output_dir="runs/random_play-$(date +%Y%m%d-%H%M%S)"
-previous=""
-for argument in "$@"; do
-  case "$previous" in --output_dir | -output_dir) output_dir="$argument" ;; esac
-  case "$argument" in --output_dir=* | -output_dir=*) output_dir="${argument#*=}" ;; esac
-  previous="$argument"
-done
+has_flag() {
+  local flag="$1" argument
+  shift
+  for argument in "$@"; do
+    case "$argument" in "--$flag" | "--$flag="* | "-$flag" | "-$flag="*) return 0 ;; esac
+  done
+  return 1
+}
 
-.venv/bin/python -m simple_tf.collect --output_dir="$output_dir" "$@"
-.venv/bin/python -m simple_tf.data.inspect --store_dir="$output_dir/episodes"
+defaults=()
+has_flag gin_file "$@" || defaults+=(--gin_file=cpu.gin)
+has_flag game "$@" || defaults+=(--game=freeway)
+has_flag output_dir "$@" || defaults+=("--output_dir=runs/local-$(date +%Y%m%d-%H%M%S)")
+
+exec .venv/bin/python -m simple_tf.train ${defaults[@]+"${defaults[@]}"} "$@"

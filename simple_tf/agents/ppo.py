@@ -88,7 +88,7 @@ class PPOTrainer(tf.Module):
         for begin in range(0, num_updates, self.updates_per_call):
             num = min(self.updates_per_call, num_updates - begin)
             totals, counts = _added(
-                (totals, counts), self._compiled(tf.constant(num), tf.constant(iteration))
+                (totals, counts), self._compiled(tf.constant(num), tf.constant(int(iteration)))
             )
         return {name: totals[name] / counts[name] for name in METRICS}
 

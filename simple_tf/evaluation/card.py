@@ -117,8 +117,9 @@ class Card:
             if content.pop("format") != FORMAT:
                 raise CardError("It is of another version of simple_tf.")
             content.pop("statistics")
-            lists = {name: tuple(content.pop(name)) for name in ("returns", "lengths", "cut")}
-            return cls(**content, **lists)
+            for name in ("returns", "lengths", "cut"):
+                content[name] = tuple(content[name])
+            return cls(**content)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CardError(f"It is not a whole protocol card ({error}).") from error
 

@@ -35,7 +35,7 @@ from simple_tf.training.networks import build_policy, build_world_model
 from simple_tf.training.phase import Phase
 from simple_tf.training.policy_phase import PolicyPhase
 from simple_tf.training.position import Position
-from simple_tf.training.random_play import open_store
+from simple_tf.training.random_play import describe_game
 from simple_tf.training.real_play_phase import RealPlayPhase
 from simple_tf.training.run_directory import (
     RunDescription,
@@ -117,10 +117,11 @@ class Experiment:
         self.directory = RunDirectory(output_dir)
         self._seed = seed
         self._description = RunDescription(game, seed, parsed_bindings())
-        self.resumed = self.directory.claim(self._description, resume)
-        self.store: EpisodeStore = open_store(self.directory.episodes, self.source)
-        description = self.store.description
-        self.learners = build_learners(description.frame_shape, description.num_actions, seed)
+        looks = describe_game(self.source)
+        # Before anything is written: a configuration that cannot be built leaves no run behind.
+        self.learners = build_learners(looks.frame_shape, looks.num_actions, seed)
+        self.directory.claim(self._description, resume)
+        self.store = EpisodeStore.create_or_open(self.directory.episodes, looks)
         self._checkpoints = RunCheckpoints(
             self.directory.checkpoints, self.learners.checkpoint(), checkpoints_to_keep
         )
@@ -136,8 +137,11 @@ class Experiment:
         with Interruption() as interruption, self._log(position) as log:
             loop = self._loop(position, log, interruption.requested)
             replace_text(self.directory.configuration, gin.operative_config_str())
-            if loop.run():
-                print(screen.closing(self.directory, position))
+            finished = loop.run()
+            # Once more: by now everything has been built that ever is.
+            replace_text(self.directory.configuration, gin.operative_config_str())
+            if finished:
+                print(screen.closing(self.directory, self._description.game, position))
                 return None
         print(screen.interrupted(interruption.signal_name, position))
         return interruption.signal_name

@@ -23,14 +23,19 @@ from simple_tf.training.collection import (
 from simple_tf.training.interruption import Interruption
 
 
-def open_store(directory: Path, source: GameSource) -> EpisodeStore:
-    """Opens the store for a game's episodes, or creates it."""
+def describe_game(source: GameSource) -> StoreDescription:
+    """What a store of a game's episodes is about."""
     game = source.make()
     description = StoreDescription(
         source.name, game.frame_shape, game.action_meanings, source.settings_dict()
     )
     game.close()
-    return EpisodeStore.create_or_open(directory, description)
+    return description
+
+
+def open_store(directory: Path, source: GameSource) -> EpisodeStore:
+    """Opens the store for a game's episodes, or creates it."""
+    return EpisodeStore.create_or_open(directory, describe_game(source))
 
 
 @gin.configurable(denylist=["game", "seed", "store_dir"])

@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
+from simple_tf.evaluation.card import read_card
+from simple_tf.evaluation.paper_scores import SD, load_paper_scores
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDirectory
 from simple_tf.training.schedule import Schedule
@@ -55,16 +58,43 @@ def interrupted(signal_name: str | None, position: Position) -> str:
     )
 
 
-def closing(directory: RunDirectory, position: Position) -> str:
-    """Says where everything is."""
-    return (
-        f"Done: {position.interactions:,} interactions, {duration(position.seconds)}.\n"
-        f"  policies      {directory.policies}\n"
-        f"  evaluations   {directory.evaluations}\n"
-        f"  filmstrips    {directory.filmstrips}\n"
-        f"  metrics       {directory.metrics}\n"
-        f"  curves        tensorboard --logdir={directory.tensorboard}"
+def closing(directory: RunDirectory, game: str, position: Position) -> str:
+    """Says how it came out, and where everything is."""
+    places = {
+        "policies": directory.policies,
+        "checkpoints": directory.checkpoints,
+        "evaluations": directory.evaluations,
+        "filmstrips": directory.filmstrips,
+        "metrics": directory.metrics,
+        "curves": f"tensorboard --logdir={directory.tensorboard}",
+    }
+    used = f"{position.interactions:,} interactions, {duration(position.seconds)} of work"
+    return "\n".join(
+        [f"Done: {used}.", *scores(directory, game), *(f"  {k:<13} {v}" for k, v in places.items())]
     )
+
+
+def scores(directory: RunDirectory, game: str) -> list[str]:
+    """The policy's score between the random player's and the paper's; what there is of them."""
+    rows = [
+        ("random player", _score(directory.evaluation("random"))),
+        ("this policy", _score(directory.evaluation("final"))),
+    ]
+    paper = load_paper_scores().find(game, SD)
+    if paper is not None:
+        spread = "" if paper.std is None else f" ± {paper.std:.4g}"
+        rows.append(("the paper's SD", f"{paper.mean:.4g}{spread} (5 runs, 100K interactions)"))
+    return [f"  {name:<13} {text}" for name, text in rows if text]
+
+
+def _score(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    card = read_card(path)
+    numbers = card.statistics
+    spread = "" if numbers.std is None else f" ± {numbers.std:.4g}"
+    how = "" if card.temperature is None else f", temperature {card.temperature:g}"
+    return f"{numbers.mean:.4g}{spread} ({card.episodes} episodes{how})"
 
 
 def duration(seconds: float) -> str:
