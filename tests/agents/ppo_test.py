@@ -109,6 +109,11 @@ def test_returns_of_rollouts_longer_than_an_update(make_trainer, signal_game):
     np.testing.assert_allclose(
         [returns[2], returns[5]], [sum(rewards[:3]), sum(rewards[3:6])], 1e-5
     )
+    # Rollouts that were cut off by a reset count nowhere.
+    trainer.environment.reset()
+    pieces = [trainer.train(1) for _ in range(3)]
+    total = sum(10 * float(metrics["reward"]) for metrics in pieces)
+    np.testing.assert_allclose(pieces[-1]["return"], total, 1e-5)
 
 
 def test_one_trace_for_any_number_of_updates_and_any_iteration(make_trainer):
