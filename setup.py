@@ -35,7 +35,11 @@ setup(
     license="Apache-2.0",
     packages=[*find_packages(include=["simple_tf", "simple_tf.*"]), "simple_tf.configurations"],
     package_dir={"simple_tf.configurations": "gin"},
-    package_data={"simple_tf.configurations": ["*.gin"], "simple_tf": ["py.typed"]},
+    package_data={
+        "simple_tf.configurations": ["*.gin"],
+        "simple_tf.evaluation": ["paper_scores.csv"],
+        "simple_tf": ["py.typed"],
+    },
     python_requires=">=3.10,<3.12",
     install_requires=[
         "tensorflow==2.15.1",  # The release that TF-Agents 0.19.0 is built and tested against.
@@ -47,11 +51,12 @@ setup(
         "absl-py>=1.4",
         "gin-config>=0.5",
         "tqdm>=4.60",
+        "imageio>=2.34",
+        "imageio-ffmpeg>=0.5",  # Carries its encoder: videos need no system package.
     ],
     extras_require={
         "gpu": ["tensorflow[and-cuda]==2.15.1"],
         "baselines": ["dm-reverb==0.14.0"],  # The release that works with TensorFlow 2.15.
-        "report": ["rliable>=1.2", "matplotlib>=3.8", "imageio>=2.34", "imageio-ffmpeg>=0.5"],
         "dev": ["mypy>=1.10", "pytest>=8", "ruff>=0.8", "setuptools>=64", "wheel"],
     },
 )

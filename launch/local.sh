@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source launch/environment.sh
-ensure_environment report
+ensure_environment ""  # No extras: the main job needs none.
 
 has_flag() {
   local flag="$1" argument

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from absl import flags
 
+from simple_tf.reporting.writing import write_report
 from simple_tf.training import command_line
 from simple_tf.training.configuration import configure
 from simple_tf.training.experiment import Experiment
@@ -36,7 +37,11 @@ _GIN_BINDINGS = flags.DEFINE_multi_string(
 def main(_: list[str]) -> int:
     configure(_GIN_FILE.value, _GIN_BINDINGS.value)
     experiment = Experiment(_GAME.value, _SEED.value, Path(_OUTPUT_DIR.value), _RESUME.value)
-    return command_line.exit_code(experiment.run())
+    stopped_by = experiment.run()
+    if stopped_by is None:
+        directory = experiment.directory
+        print(f"  report        {write_report([directory.path], directory.report)}")
+    return command_line.exit_code(stopped_by)
 
 
 if __name__ == "__main__":

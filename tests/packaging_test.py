@@ -41,6 +41,12 @@ def test_the_wheel_ships_all_gin_files(wheel):
     assert gin_files <= shipped
 
 
+def test_the_wheel_ships_the_paper_s_scores(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = archive.read("simple_tf/evaluation/paper_scores.csv")
+    assert shipped == (ROOT / "simple_tf" / "evaluation" / "paper_scores.csv").read_bytes()
+
+
 def test_an_installed_wheel_finds_them_from_anywhere(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")

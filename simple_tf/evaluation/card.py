@@ -52,7 +52,7 @@ class Card:
         interactions: real steps the policy had been trained with; None if unknown.
         temperature: of the policy; None for the random player.
         max_steps: the cap on an episode; None: none.
-        seed: decides everything, together with the iteration.
+        seed: decides everything, together with the iteration and the protocol.
         returns: the score of every episode.
         lengths: agent steps of every episode.
         cut: for every episode, whether the cap ended it.
@@ -117,8 +117,9 @@ class Card:
             if content.pop("format") != FORMAT:
                 raise CardError("It is of another version of simple_tf.")
             content.pop("statistics")
-            lists = {name: tuple(content.pop(name)) for name in ("returns", "lengths", "cut")}
-            return cls(**content, **lists)
+            for name in ("returns", "lengths", "cut"):
+                content[name] = tuple(content[name])
+            return cls(**content)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CardError(f"It is not a whole protocol card ({error}).") from error
 

@@ -129,7 +129,7 @@ def _write_gif(path: Path, images: Iterable[np.ndarray], frames_per_second: floa
         import imageio.v3 as imageio
     except ImportError as error:
         raise NoEncoderError(
-            "Videos need an encoder: pip install 'simple_tf[report]' brings one."
+            "Videos need an encoder: pip install imageio imageio-ffmpeg brings one."
         ) from error
     stacked = list(images)
     if not stacked:

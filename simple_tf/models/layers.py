@@ -137,16 +137,25 @@ class Conv(NamedLayer):
 
 
 class TransposedConv(NamedLayer):
-    """SAME-padded 4x4 transposed convolution of stride 2, ReLU; kernel [4, 4, out, in]."""
+    """SAME-padded 4x4 transposed convolution of stride 2, ReLU; kernel [4, 4, out, in].
 
-    def __init__(self, inputs: int, outputs: int, **options: Any) -> None:
+    Args:
+        size: (height, width) of the result, see `convolve_transposed`.
+        inputs: input channels.
+        outputs: output channels.
+        **options: see `NamedLayer`.
+    """
+
+    def __init__(self, size: tuple[int, int], inputs: int, outputs: int, **options: Any) -> None:
         super().__init__(**options)
+        self.size = size
         self.kernel = self.add_kernel((4, 4, outputs, inputs))
         self.bias = self.add_bias(outputs)
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [B, H, W, inputs] to [B, 2 H, 2 W, outputs]."""
-        return tf.nn.relu(tf.nn.bias_add(convolve_transposed(x, self.kernel), self.bias))
+        """Maps [B, H, W, inputs] to [B, *size, outputs]."""
+        y = convolve_transposed(x, self.kernel, self.size)
+        return tf.nn.relu(tf.nn.bias_add(y, self.bias))
 
 
 class LayerNorm(NamedLayer):

@@ -76,8 +76,8 @@ class PatchSize:
         return tf.nn.space_to_depth(x, self.side)
 
     def cut_flat(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [B, H, W, 1] to [B, rows * columns, side * side]."""
-        return tf.reshape(self.cut(x), [-1, self.num_patches, self.side**2])
+        """Maps [B, H, W, c] to [B, rows * columns, side * side * c]."""
+        return tf.reshape(self.cut(x), [-1, self.num_patches, self.side**2 * x.shape[3]])
 
     def join(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [B, rows, columns, side * side * c] to [B, H, W, c]."""

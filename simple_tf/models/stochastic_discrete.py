@@ -144,9 +144,10 @@ class FrameMemory(Conv):
     def update(self, memory: tf.Tensor, frame: tf.Tensor) -> tf.Tensor:
         """Returns the memory after a standardised frame [B, H, W, C]."""
         both = tf.cast(self(tf.concat([memory, frame], axis=-1)), tf.float32)
-        gate, candidate = tf.split(both, 2, axis=-1)
-        gate = tf.sigmoid(gate)
-        return gate * memory + (1.0 - gate) * tf.tanh(candidate)
+        channels = self.shape[2]
+        gate = tf.sigmoid(tf.slice(both, [0, 0, 0, 0], [-1, -1, -1, channels]))
+        candidate = tf.tanh(tf.slice(both, [0, 0, 0, channels], [-1, -1, -1, channels]))
+        return candidate + gate * (memory - candidate)
 
 
 def bit_latent(model: NextFrameModel, bits: BitOptions, temperature: float) -> BitLatent:

@@ -68,7 +68,7 @@ def test_gif_where_there_is_no_encoder(images, tmp_path, monkeypatch):
 
 def test_says_what_to_install(images, tmp_path, monkeypatch):
     without(monkeypatch, "imageio_ffmpeg", "imageio")
-    with pytest.raises(NoEncoderError, match=r"pip install 'simple_tf\[report\]'"):
+    with pytest.raises(NoEncoderError, match="pip install imageio imageio-ffmpeg"):
         write_video(tmp_path / "film.mp4", images)
 
 

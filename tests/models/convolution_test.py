@@ -35,14 +35,35 @@ def test_convolution(height, width, size, stride):
 
 
 @pytest.mark.parametrize(("height", "width"), [(2, 2), (4, 3), (1, 5)])
+@pytest.mark.parametrize("cropped", [(0, 0), (1, 0), (1, 1)])
 @pytest.mark.usefixtures("always_products")
-def test_transposed_convolution(height, width):
+def test_transposed_convolution(height, width, cropped):
     x, kernel = random(2, height, width, 3), random(4, 4, 5, 3)
+    size = (2 * height - cropped[0], 2 * width - cropped[1])
 
     def expected(x, kernel):
-        return tf.nn.conv2d_transpose(x, kernel, [2, 2 * height, 2 * width, 5], 2, "SAME")
+        full = tf.nn.conv2d_transpose(x, kernel, [2, 2 * height, 2 * width, 5], 2, "SAME")
+        return full[:, : size[0], : size[1]]
 
-    check(convolution.convolve_transposed, expected, x, kernel)
+    def ours(x, kernel):
+        return convolution.convolve_transposed(x, kernel, size)
+
+    check(ours, expected, x, kernel)
+
+
+@pytest.mark.parametrize("cropped", [(0, 0), (1, 0), (1, 1)])
+def test_small_transposed_convolution_is_cropped_at_the_end(cropped):
+    x, kernel = random(2, 3, 4, 3), random(4, 4, 5, 3)
+    size = (6 - cropped[0], 8 - cropped[1])
+
+    def expected(x, kernel):
+        full = tf.nn.conv2d_transpose(x, kernel, [2, 6, 8, 5], 2, "SAME")
+        return full[:, : size[0], : size[1]]
+
+    def ours(x, kernel):
+        return convolution.convolve_transposed(x, kernel, size)
+
+    check(ours, expected, x, kernel)
 
 
 def check(ours, expected, x, kernel):

@@ -217,10 +217,10 @@ def test_training_on_chosen_patches_leaves_out_what_stands_still():
     loss = model.window_losses(*arguments, StatelessNoise((0, 1))).pixel
     prediction = model.step((), arguments[0][:, :4], arguments[1][:, 3], (0, 0))
     layer, target = model.outputs_layer, arguments[0][:, 4]
+    by_patch = tf.reshape(prediction.outputs, [3, 6, 9, 16])
+    outputs = tf.reshape(tf.gather(by_patch, [0, 8], axis=2), [3, 6, 32])
+    slots = tf.gather(layer.slots(target), [0, 8], axis=1)
     inside = tf.gather(layer._inside, [0, 8], axis=1)
-    outputs, slots = (
-        tf.gather(x, [0, 8], axis=1) for x in (prediction.outputs, layer._slots(target))
-    )
     np.testing.assert_allclose(loss, layer._loss(outputs, slots, inside), rtol=1e-5)
     everything = all_patches.window_losses(*arguments, StatelessNoise((0, 1))).pixel
     np.testing.assert_allclose(everything, layer.loss(prediction.outputs, target), rtol=1e-5)

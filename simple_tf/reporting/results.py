@@ -1,0 +1,227 @@
+"""From runs to results: per game and configuration, over the seeds, beside the paper's."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+from simple_tf.evaluation.card import Card, Statistics
+from simple_tf.evaluation.normalization import human_normalized
+from simple_tf.evaluation.paper_scores import (
+    HUMAN,
+    NUM_RUNS,
+    RANDOM,
+    SD_LONG,
+    Method,
+    PaperScore,
+    load_paper_scores,
+)
+from simple_tf.reporting.runs import Run
+
+# Below this many seeds, a mean over seeds says nothing about the method.
+MIN_SEEDS = 3
+
+ABOVE = "above the paper's spread"
+WITHIN = "within the paper's spread"
+BELOW = "below the paper's spread"
+TOO_FEW = "too few seeds to compare"
+CUT_SHORT = "episodes cut short: not comparable"
+NOT_IN_PAPER = "not in the paper"
+
+# The paper's cap. Episodes that a smaller one has cut are worth less, or, if points are lost
+# towards their end, more.
+_PAPER_CAP = 50_000
+
+# Student's t, 97.5 %, for 1, 2, 3, … degrees of freedom; from there on, a series is exact enough.
+_T_VALUES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """One game with one configuration.
+
+    Attributes:
+        game: name of the game.
+        configuration: for people.
+        runs: those with a score, one for each seed.
+    """
+
+    game: str
+    configuration: str
+    runs: tuple[Run, ...]
+
+    @property
+    def cards(self) -> list[Card]:
+        """The evaluation of each run that counts."""
+        return [run.score for run in self.runs if run.score is not None]
+
+    @property
+    def scores(self) -> list[float]:
+        """The mean score of each run."""
+        return [card.statistics.mean for card in self.cards]
+
+    @property
+    def statistics(self) -> Statistics:
+        """Over the runs."""
+        return Statistics.of(self.scores)
+
+    @property
+    def best(self) -> float:
+        """The best run's score."""
+        return max(self.scores)
+
+    @property
+    def enough_seeds(self) -> bool:
+        """Whether there are enough runs to say something about the method."""
+        return len(self.scores) >= MIN_SEEDS
+
+    @property
+    def is_final(self) -> bool:
+        """Whether every run has come to its end."""
+        return all(run.final is not None for run in self.runs)
+
+    @property
+    def interactions(self) -> int | None:
+        """Real steps that the policies were trained with; None if unknown or not the same."""
+        used = {card.interactions for card in self.cards}
+        return used.pop() if len(used) == 1 else None
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether some episodes were ended by a smaller cap than the paper's."""
+        caps = [card.max_steps for card in self.cards if card.unfinished]
+        return any(cap is not None and cap < _PAPER_CAP for cap in caps)
+
+    def paper(self, method: Method = SD_LONG) -> PaperScore | None:
+        """Returns the paper's score of this game."""
+        return load_paper_scores().find(self.game, method)
+
+    @property
+    def random_score(self) -> float | None:
+        """The random player's score by the same protocol, or else the paper's."""
+        own = [run.random.statistics.mean for run in self.runs if run.random is not None]
+        return sum(own) / len(own) if own else load_paper_scores().mean(self.game, RANDOM)
+
+    @property
+    def normalized(self) -> list[float] | None:
+        """Each run's score on the scale where the paper's random is 0 and its human 1."""
+        scores = load_paper_scores()
+        random, human = scores.mean(self.game, RANDOM), scores.mean(self.game, HUMAN)
+        if random is None or human is None:
+            return None
+        return [human_normalized(score, random, human) for score in self.scores]
+
+    def verdict(self, method: Method = SD_LONG) -> str:
+        """Compares the mean over seeds with the paper's mean and standard deviation."""
+        paper = self.paper(method)
+        if paper is None or paper.std is None:
+            return NOT_IN_PAPER
+        if self.cut_short:
+            return CUT_SHORT
+        if not self.enough_seeds:
+            return TOO_FEW
+        distance = self.statistics.mean - paper.mean
+        if abs(distance) <= paper.std:
+            return WITHIN
+        return ABOVE if distance > 0 else BELOW
+
+    def better_than_random(self) -> bool | None:
+        """Whether the mean over all episodes is above random play's, beyond chance; None: unknown.
+
+        Welch's test at 5 % over episodes where there is a random evaluation of our own; otherwise
+        the paper's random score has to lie below the interval of our mean.
+        """
+        ours = [score for card in self.cards for score in card.returns]
+        random = [score for run in self.runs if run.random for score in run.random.returns]
+        if not random:
+            known = load_paper_scores().mean(self.game, RANDOM)
+            if known is None:
+                return None
+            random = [known, known]
+        low, _ = difference_interval(
+            Statistics.of(ours), len(ours), Statistics.of(random), len(random)
+        )
+        return low > 0
+
+    def difference_from_paper(self, method: Method = SD_LONG) -> tuple[float, float] | None:
+        """Returns Welch's 95 % interval of our mean minus the paper's; None with too few seeds."""
+        paper = self.paper(method)
+        if paper is None or paper.std is None or not self.enough_seeds or self.cut_short:
+            return None
+        theirs = Statistics(paper.mean, paper.std, paper.mean, paper.mean, paper.mean)
+        return difference_interval(self.statistics, len(self.scores), theirs, NUM_RUNS)
+
+
+def difference_interval(
+    first: Statistics, first_count: int, second: Statistics, second_count: int
+) -> tuple[float, float]:
+    """Returns Welch's 95 % interval of the difference of two means, infinite if unknown."""
+    difference = first.mean - second.mean
+    if first.std is None or second.std is None:
+        return -math.inf, math.inf
+    parts = [first.std**2 / first_count, second.std**2 / second_count]
+    if not any(parts):
+        return difference, difference
+    freedom = sum(parts) ** 2 / sum(
+        part**2 / max(count - 1, 1)
+        for part, count in zip(parts, (first_count, second_count), strict=True)
+    )
+    margin = _t_value(freedom) * math.sqrt(sum(parts))
+    return difference - margin, difference + margin
+
+
+def collect_results(runs: Sequence[Run]) -> list[Result]:
+    """Groups runs by game and configuration; of equal seeds only the first counts."""
+    groups: dict[tuple[str, str], dict[int, Run]] = {}
+    for run in runs:
+        if run.score is None or run.seed is None:
+            continue
+        key = run.game, _unique_label(run, runs)
+        groups.setdefault(key, {}).setdefault(run.seed, run)
+    return [
+        Result(game, configuration, tuple(seeds[seed] for seed in sorted(seeds)))
+        for (game, configuration), seeds in sorted(groups.items())
+    ]
+
+
+def uncounted(runs: Sequence[Run], results: Sequence[Result]) -> dict[str, str]:
+    """Returns the runs that no result counts, by name, and why."""
+    counted = {run.path for result in results for run in result.runs}
+    reasons = {}
+    for run in runs:
+        if run.path in counted:
+            continue
+        if run.seed is None:
+            reasons[run.name] = "cannot be read"
+        elif run.score is None:
+            reasons[run.name] = "has not been evaluated yet"
+        else:
+            reasons[run.name] = "has the same game, configuration and seed as another"
+    return reasons
+
+
+def by_configuration(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Groups results over games."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(result.configuration, []).append(result)
+    return groups
+
+
+def _unique_label(run: Run, runs: Sequence[Run]) -> str:
+    """The configuration's name, with a number where two different ones share it."""
+    variants: list[Mapping[str, str]] = []
+    for other in runs:
+        same_name = other.configuration == run.configuration and other.seed is not None
+        if same_name and dict(other.bindings) not in variants:
+            variants.append(dict(other.bindings))
+    number = variants.index(dict(run.bindings))
+    return f"{run.configuration} ({number + 1})" if number else run.configuration
+
+
+def _t_value(freedom: float) -> float:
+    index = max(int(freedom), 1) - 1
+    if index < len(_T_VALUES):
+        return _T_VALUES[index]
+    return 1.96 + 2.372 / freedom + 2.82 / freedom**2

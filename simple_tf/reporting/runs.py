@@ -1,0 +1,196 @@
+"""Finds runs in folders and reads what a report needs of them, however damaged they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simple_tf.evaluation.card import Card, CardError, read_card
+from simple_tf.training.metrics import read_metrics
+from simple_tf.training.run_directory import RunDirectory, RunError
+
+FINISHED = "finished"
+UNFINISHED = "unfinished"
+DAMAGED = "damaged"
+
+_MAIN_CARD = re.compile(r"iteration_(\d+)")
+_ITERATIONS = "Schedule.iterations"
+# Any of these makes a folder look like a run.
+_TRACES = ("run.json", "metrics.jsonl", "config.gin")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run, as far as it can be read.
+
+    Attributes:
+        path: its directory.
+        name: the directory, seen from the folder it was found in.
+        game: name of the game; empty if unknown.
+        seed: of the run; None if unknown.
+        configuration: gin files and bindings it was started with, for people.
+        bindings: every gin binding, name to value.
+        cards: its evaluations, by file name.
+        records: of `metrics.jsonl`.
+        problems: what could not be read, one sentence each.
+    """
+
+    path: Path
+    name: str
+    game: str
+    seed: int | None
+    configuration: str
+    bindings: Mapping[str, str]
+    cards: Mapping[str, Card]
+    records: Sequence[Mapping[str, Any]]
+    problems: tuple[str, ...]
+
+    @property
+    def status(self) -> str:
+        """Whether it came to its end, is half-finished, or cannot be read."""
+        if self.seed is None or self.problems:
+            return DAMAGED
+        return FINISHED if self.final is not None else UNFINISHED
+
+    @property
+    def final(self) -> Card | None:
+        """The final evaluation."""
+        return self.cards.get("final")
+
+    @property
+    def random(self) -> Card | None:
+        """The random player's evaluation by the same protocol."""
+        return self.cards.get("random")
+
+    @property
+    def in_training(self) -> list[Card]:
+        """The main evaluation after each iteration, in order."""
+        names = sorted(name for name in self.cards if _MAIN_CARD.fullmatch(name))
+        return [self.cards[name] for name in names]
+
+    @property
+    def score(self) -> Card | None:
+        """The evaluation that counts: the final one, or else the latest so far."""
+        return self.final or (self.in_training[-1] if self.in_training else None)
+
+    @property
+    def iterations(self) -> tuple[int, int | None]:
+        """How many iterations were done, and how many were planned, if that is known."""
+        done = max((int(record["iteration"]) for record in self.records), default=0)
+        planned = self.bindings.get(_ITERATIONS, "")
+        return done, int(planned) if planned.isdigit() else None
+
+    @property
+    def seconds(self) -> float:
+        """Time worked."""
+        return max((float(record["seconds"]) for record in self.records), default=0.0)
+
+
+def find_runs(folders: Sequence[Path]) -> list[Run]:
+    """Reads every run in the folders, at any depth.
+
+    Args:
+        folders: run directories, or folders that hold some.
+
+    Raises:
+        RunError: if one of the folders does not exist.
+    """
+    found: dict[Path, Run] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise RunError(f"There is no folder {folder}.")
+        for path in _run_paths(folder):
+            found.setdefault(path.resolve(), _read_run(path, folder))
+    return sorted(found.values(), key=_place)
+
+
+def _place(run: Run) -> tuple[str, str, int, str]:
+    return run.game, run.configuration, -1 if run.seed is None else run.seed, run.name
+
+
+def _run_paths(folder: Path) -> list[Path]:
+    paths = {trace.parent for name in _TRACES for trace in folder.rglob(name)}
+    return sorted(paths)
+
+
+def _read_run(path: Path, folder: Path) -> Run:
+    directory = RunDirectory(path)
+    problems: list[str] = []
+    game, seed = "", None
+    bindings: dict[str, str] = {}
+    fields: dict[str, Any] = {}
+    try:
+        description, fields = directory.read()
+        game, seed, bindings = description.game, description.seed, dict(description.bindings)
+    except RunError as error:
+        problems.append(str(error))
+    cards = _read_cards(directory.evaluations, problems)
+    name = path.name if path == folder else str(path.relative_to(folder))
+    return Run(
+        path=path,
+        name=name,
+        game=game or _game_of(cards),
+        seed=seed,
+        configuration=_configuration(fields),
+        bindings=bindings,
+        cards=cards,
+        records=_read_records(directory, problems),
+        problems=tuple(problems),
+    )
+
+
+def _read_cards(folder: Path, problems: list[str]) -> dict[str, Card]:
+    cards = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            cards[path.stem] = read_card(path)
+        except CardError as error:
+            problems.append(str(error))
+    return cards
+
+
+def _read_records(directory: RunDirectory, problems: list[str]) -> list[dict[str, Any]]:
+    try:
+        records = read_metrics(directory)
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{directory.metrics} cannot be read: {error}")
+        return []
+    whole = [record for record in records if _is_whole(record)]
+    if len(whole) < len(records):
+        problems.append(f"{directory.metrics} has {len(records) - len(whole)} damaged lines.")
+    return whole
+
+
+def _is_whole(record: Any) -> bool:
+    try:
+        return isinstance(record["metrics"], dict) and all(
+            isinstance(record[name], int | float) for name in ("iteration", "seconds")
+        )
+    except (KeyError, TypeError):
+        return False
+
+
+def _game_of(cards: Mapping[str, Card]) -> str:
+    return next((card.game for card in cards.values()), "")
+
+
+def _configuration(fields: Mapping[str, Any]) -> str:
+    """Gin files and bindings of the command that began the run."""
+    try:
+        command = [str(word) for word in fields["starts"][0]["command"]]
+    except (KeyError, IndexError, TypeError):
+        return "unknown"
+    files = _flag_values(command, "gin_file")
+    bindings = _flag_values(command, "gin_bindings")
+    names = [Path(name).stem for name in files] or ["default"]
+    return ", ".join([*names, *bindings])
+
+
+def _flag_values(command: Sequence[str], flag: str) -> list[str]:
+    """Values of a repeated flag, written as --flag=value or --flag value."""
+    text = "\n".join(command)
+    found = re.findall(rf"^--?{flag}[=\n](.*)$", text, re.MULTILINE)
+    return [value.strip() for value in found]

@@ -1,0 +1,122 @@
+"""The scores as tables: for a spreadsheet, for a README, for the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from simple_tf.evaluation.paper_scores import BASELINES, COLUMNS, SD_LONG, Method, PaperScore
+from simple_tf.reporting.numbers import NONE, count_text, game_text, score_text
+from simple_tf.reporting.results import MIN_SEEDS, Result
+
+_MARKDOWN_PAPER = ("SD long", "SD", "Rainbow 100K", "PPO 100K", "random", "human")
+
+
+def to_csv(results: Sequence[Result]) -> str:
+    """Returns every number, unrounded, one line for each game and configuration."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    own = ["game", "configuration", "interactions", "final", "seeds", "scores"]
+    statistics = ["mean", "std", "median", "best", "human_normalized_mean", "verdict"]
+    papers = [f"paper {title} {part}" for title in COLUMNS for part in ("mean", "std")]
+    writer.writerow([*own, *statistics, *papers])
+    for result in results:
+        writer.writerow(_csv_row(result))
+    return file.getvalue()
+
+
+def to_markdown(results: Sequence[Result]) -> str:
+    """Returns the table of a README: ours with their seeds beside the paper's."""
+    if not results:
+        return "No run has been recorded yet."
+    header = ["game", "configuration", "interactions", "seeds", "ours", "median", "best", "random"]
+    header += [f"paper: {title}" for title in _MARKDOWN_PAPER]
+    rows = [[*_own_cells(result), *_paper_cells(result)] for result in results]
+    lines = [header, ["---"] * len(header), *([*row] for row in rows)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"{table}\n\n{_footnote(results)}"
+
+
+def mean_and_std(mean: float, std: float | None) -> str:
+    """Returns both, as far as there are both."""
+    return score_text(mean) if std is None else f"{score_text(mean)} ± {score_text(std)}"
+
+
+def paper_cell(cell: PaperScore | None) -> str:
+    """Returns a cell of the paper's tables."""
+    return NONE if cell is None else mean_and_std(cell.mean, cell.std)
+
+
+def ours_text(result: Result) -> str:
+    """Returns our mean over seeds, with its standard deviation if that means anything."""
+    numbers = result.statistics
+    std = numbers.std if result.enough_seeds else None
+    return mean_and_std(numbers.mean, std) + ("" if result.is_final else " (unfinished)")
+
+
+def _csv_row(result: Result) -> list[object]:
+    numbers = result.statistics
+    normalized = result.normalized
+    cells = [result.paper(method) for method in COLUMNS.values()]
+    return [
+        result.game,
+        result.configuration,
+        result.interactions,
+        result.is_final,
+        " ".join(str(run.seed) for run in result.runs),
+        " ".join(repr(score) for score in result.scores),
+        numbers.mean,
+        numbers.std,
+        numbers.median,
+        result.best,
+        None if normalized is None else sum(normalized) / len(normalized),
+        result.verdict(),
+        *(part for cell in cells for part in (cell and cell.mean, cell and cell.std)),
+    ]
+
+
+def _own_cells(result: Result) -> list[str]:
+    return [
+        game_text(result.game),
+        result.configuration.replace("|", "\\|"),
+        count_text(result.interactions),
+        str(len(result.runs)),
+        ours_text(result),
+        score_text(result.statistics.median),
+        score_text(result.best),
+        score_text(result.random_score),
+    ]
+
+
+def _paper_cells(result: Result) -> list[str]:
+    return [paper_cell(result.paper(COLUMNS[title])) for title in _MARKDOWN_PAPER]
+
+
+def _footnote(results: Sequence[Result]) -> str:
+    note = (
+        "Ours: mean of the final evaluation over the seeds, ± standard deviation over the seeds "
+        f"where there are at least {MIN_SEEDS}. The paper: mean ± standard deviation of 5 runs of "
+        "100K interactions."
+    )
+    few = [game_text(result.game) for result in results if not result.enough_seeds]
+    if few:
+        note += f" Too few seeds to say anything about the method: {', '.join(dict.fromkeys(few))}."
+    return note
+
+
+def baseline_rows(results: Sequence[Result]) -> list[tuple[str, Method]]:
+    """Returns the baselines that the paper has for at least one of the games."""
+    return [
+        (title, method)
+        for title, method in BASELINES.items()
+        if any(result.paper(method) for result in results)
+    ]
+
+
+def reference(result: Result) -> tuple[str, float, float] | None:
+    """Returns what a result is compared with: name, mean and standard deviation."""
+    paper = result.paper(SD_LONG)
+    if paper is None or paper.std is None:
+        return None
+    return "the paper's SD long", paper.mean, paper.std
