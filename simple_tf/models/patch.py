@@ -111,7 +111,7 @@ class PatchModel(WorldModel):
         self.pixels = PixelFeatures(
             size,
             hidden_size,
-            num_input_frames * frame_shape[2],
+            inputs // (patch_size // size.BLOCK) ** 2,
             pixel_features,
             local_channels,
             name="pixels",
@@ -152,9 +152,9 @@ class PatchModel(WorldModel):
         """See `WorldModel`."""
         del seed
         self.check_history(frames)
-        images = self._images(frames)
-        features = self._features(images, self.check_actions(action))
-        outputs = self._outputs(images, features, frames[:, -1])
+        blocks = self._blocks(frames)
+        features = self._features(blocks, self.check_actions(action))
+        outputs = self._outputs(blocks, features, frames[:, -1])
         return Prediction(state, outputs, self._reward_logits(features))
 
     @without_autograph
@@ -177,13 +177,13 @@ class PatchModel(WorldModel):
         actions = self.check_actions(actions)[:, known - 1 :]
         seen = self._seen(frames, actions, global_step, noise) if training else frames[:, :-1]
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
-        images = self._images(_merged(stacks))
-        features = self._features(images, _merged(actions))
+        blocks = self._blocks(_merged(stacks))
+        features = self._features(blocks, _merged(actions))
         newest, targets = _merged(seen[:, known - 1 :]), _merged(frames[:, known:])
         if training and self.loss_patches:
-            pixel = self._loss_of_some(images, features, newest, targets, noise.at(-1))
+            pixel = self._loss_of_some(blocks, features, newest, targets, noise.at(-1))
         else:
-            outputs = self._outputs(images, features, newest)
+            outputs = self._outputs(blocks, features, newest)
             pixel = self.outputs_layer.loss(outputs, targets)
         logits = tf.reshape(
             self._reward_logits(features), [-1, num_targets, self.num_reward_classes]
@@ -197,21 +197,22 @@ class PatchModel(WorldModel):
             reward_logits=logits,
         )
 
-    def _images(self, frames: tf.Tensor) -> tf.Tensor:
-        """Normalises and stacks uint8 [B, K, H, W, C]; float32 [B, H, W, K * C]."""
-        x = tf.transpose(self.normaliser(frames), [0, 2, 3, 1, 4])
-        return tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
+    def _blocks(self, frames: tf.Tensor) -> tf.Tensor:
+        """Normalises and stacks uint8 [B, K, H, W, C], and cuts it into blocks of 2x2 pixels."""
+        x = tf.transpose(self.normaliser(frames), [0, 2, 3, 1, 4])  # [B, H, W, K, C]
+        x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
+        return self.size.cut_blocks(x)
 
-    def _features(self, images: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Maps images and int32 actions [B] to features of patches, [B, rows, columns, hidden]."""
-        x = self.embedding(self.size.cut(images))
+    def _features(self, blocks: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Maps blocks and int32 actions [B] to features of patches, [B, rows, columns, hidden]."""
+        x = self.embedding(self.size.gather_blocks(blocks))
         action = tf.one_hot(actions, self.num_actions)
         for block in self.blocks:
             x = block(x, action)
         return tf.nn.relu(x)
 
-    def _outputs(self, images: tf.Tensor, features: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
-        z = self.pixels(self._by_patch(features), self.pixels.local(images))
+    def _outputs(self, blocks: tf.Tensor, features: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
+        z = self.pixels(self._by_patch(features), self.pixels.local(blocks))
         return self.outputs_layer(z, newest)
 
     def _by_patch(self, features: tf.Tensor) -> tf.Tensor:
@@ -220,7 +221,7 @@ class PatchModel(WorldModel):
 
     def _loss_of_some(
         self,
-        images: tf.Tensor,
+        blocks: tf.Tensor,
         features: tf.Tensor,
         newest: tf.Tensor,
         targets: tf.Tensor,
@@ -233,7 +234,7 @@ class PatchModel(WorldModel):
         ranks = tf.cast(changed, tf.float32) + noise.uniform(tf.shape(changed))
         count = min(self.loss_patches, self.size.num_patches)
         chosen = tf.math.top_k(ranks, count, sorted=False)[1]
-        local = self.pixels.local(images)
+        local = self.pixels.local(blocks)
         local = None if local is None else take(local, chosen)
         z = self.pixels(take(self._by_patch(features), chosen), local)
         return self.outputs_layer.loss_of_patches(z, now, then, chosen)
@@ -268,9 +269,9 @@ class PatchModel(WorldModel):
         recorded = tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:])
 
         def advance(t: tf.Tensor, history: tf.Tensor, recorded: tf.TensorArray) -> tuple[Any, ...]:
-            images = self._images(history)
-            features = self._features(images, by_time[t])
-            outputs = self._outputs(images, features, history[:, -1])
+            blocks = self._blocks(history)
+            features = self._features(blocks, by_time[t])
+            outputs = self._outputs(blocks, features, history[:, -1])
             draws = noise.at(t).uniform(tf.shape(by_time)[1:])
             use = (draws > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])

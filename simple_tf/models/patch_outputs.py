@@ -2,9 +2,9 @@
 
 Every pixel gets a few features, from its patch and from its neighbourhood, and one small matrix
 turns the features of any pixel into outputs: what has been learned at one place of a patch holds
-at all. Outputs are kept as [B, outputs, pixels], pixels ordered by patch: maximum, softmax and
-loss then run over an axis that is not the last one, so that neighbouring pixels share a vector
-instruction, and only the finished frame is put together from patches.
+at all. Outputs are kept as [outputs, B, pixels], pixels ordered by patch: maximum, softmax and
+loss then run over the first axis, so that neighbouring pixels share a vector instruction, and
+only the finished frame is put together from patches.
 """
 
 from __future__ import annotations
@@ -26,19 +26,16 @@ _NEVER = -1e9
 
 
 class PixelFeatures(NamedLayer):
-    """From features of patches and the input frames to features of pixels.
+    """From features of patches and blocks of input pixels to features of pixels.
 
     Args:
         size: how frames are cut.
         channels: width of the patches' features.
-        inputs: channels of the input frames.
+        inputs: channels of a block.
         features: features per pixel.
-        local_channels: width of the branch that looks at each pixel's neighbourhood at half the
-            resolution of a frame; 0: none.
+        local_channels: width of the branch that looks at each block's neighbourhood; 0: none.
         **options: see `NamedLayer`.
     """
-
-    HALF = 2
 
     def __init__(
         self,
@@ -51,32 +48,31 @@ class PixelFeatures(NamedLayer):
     ) -> None:
         super().__init__(**options)
         name, children = self.name, self.child_options
-        self.features = features
         self.size = size
-        self.patches = Dense(channels, features * size.side**2, name=f"{name}/patches", **children)
+        self.features = features
+        self.patches = Dense(
+            channels, features * size.num_pixels, name=f"{name}/patches", **children
+        )
         self.has_local = bool(local_channels)
         if self.has_local:
-            area = self.HALF**2
-            self.half = PatchSize((size.frame_height, size.frame_width, inputs), self.HALF)
+            width = features * size.BLOCK**2
             self.first = Conv(
-                inputs * area, local_channels, 3, 1, tf.nn.relu, name=f"{name}/first", **children
+                inputs, local_channels, 3, 1, tf.nn.relu, name=f"{name}/first", **children
             )
-            self.second = Dense(local_channels, features * area, name=f"{name}/second", **children)
+            self.second = Dense(local_channels, width, name=f"{name}/second", **children)
 
-    def local(self, images: tf.Tensor) -> tf.Tensor | None:
-        """Maps input frames [B, H, W, inputs] to [B, patches, side * side * features]."""
+    def local(self, blocks: tf.Tensor) -> tf.Tensor | None:
+        """Maps blocks of input pixels to [B, patches, side * side * features]."""
         if not self.has_local:
             return None
-        x = self.half.join(self.second(self.first(self.half.cut(images))))
-        return self.size.cut_flat(x)
+        x = self.size.gather_blocks(self.second(self.first(blocks)))
+        return tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]])
 
     def call(self, x: tf.Tensor, local: tf.Tensor | None) -> tf.Tensor:
-        """Maps features [B, N, channels] of N patches to [B, features, N * side * side]."""
-        num_patches, pixels = x.shape[1], self.size.side**2
+        """Maps features [B, N, channels] of N patches to [B * N * side * side, features]."""
         z = self.patches(x)
         z = tf.nn.relu(z if local is None else z + local)
-        z = tf.reshape(z, [-1, num_patches * pixels, self.features])
-        return tf.transpose(z, [0, 2, 1])
+        return tf.reshape(z, [-1, self.features])
 
 
 class PatchOutputs(NamedLayer):
@@ -98,22 +94,24 @@ class PatchOutputs(NamedLayer):
         self.head = head
         # Zeros: the first prediction is what the subclass starts from.
         self.kernel = self.add_variable_at("kernel", (head.num_outputs, features), "zeros")
-        shape = (size.num_patches, head.num_outputs, size.side**2)
+        shape = (head.num_outputs, size.num_patches, size.num_pixels)
         self.prior = self.add_variable_at("prior", shape, "zeros") if pixel_prior else None
 
     def call(self, z: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
         """Computes the outputs of whole frames.
 
         Args:
-            z: features of pixels, [B, features, pixels].
+            z: features of pixels, [B * pixels, features].
             newest: the newest frames, uint8 [B, H, W, C].
 
         Returns:
-            float32 [B, outputs, pixels].
+            float32 [outputs, B, pixels].
         """
         del newest
-        outputs = self._product(z)
-        return outputs if self.prior is None else outputs + _laid_out(self.prior)
+        outputs = self._product(z, self.size.num_patches)
+        if self.prior is None:
+            return outputs
+        return outputs + tf.reshape(self.prior, [self.head.num_outputs, 1, -1]) * _PRIOR_SCALE
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """Returns the head's loss [B] on uint8 frames [B, H, W, C]."""
@@ -123,16 +121,16 @@ class PatchOutputs(NamedLayer):
         """Returns the likeliest uint8 frames [B, H, W, C]."""
         return self.head.decode(self._joined(outputs))
 
-    def _product(self, z: tf.Tensor) -> tf.Tensor:
-        kernel = tf.cast(self.kernel, z.dtype)
-        tiled = tf.tile(kernel[None], [tf.shape(z)[0], 1, 1])
-        return tf.cast(tf.matmul(tiled, z), tf.float32)
+    def _product(self, z: tf.Tensor, num_patches: int) -> tf.Tensor:
+        outputs = tf.matmul(tf.cast(self.kernel, z.dtype), z, transpose_b=True)
+        shape = [self.head.num_outputs, -1, num_patches * self.size.num_pixels]
+        return tf.cast(tf.reshape(outputs, shape), tf.float32)
 
     def _joined(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the outputs as heads know them, [B, H, W, outputs]."""
-        by_pixel = tf.transpose(outputs, [0, 2, 1])
-        width = self.head.num_outputs * self.size.side**2
-        return self.size.join(tf.reshape(by_pixel, [-1, self.size.rows, self.size.columns, width]))
+        width = self.size.num_pixels * self.head.num_outputs
+        by_pixel = tf.transpose(outputs, [1, 2, 0])
+        return self.size.join(tf.reshape(by_pixel, [-1, self.size.num_patches, width]))
 
 
 class PalettePatchOutputs(PatchOutputs):
@@ -160,8 +158,7 @@ class PalettePatchOutputs(PatchOutputs):
         self.palette_head = head
         self.copy_strength = copy_strength
         # Pixels beyond the frame's edge, which only complete the patches, have no loss.
-        ones = tf.ones([1, size.frame_height, size.frame_width, 1])
-        self._inside = size.cut_flat(ones)  # [1, patches, side * side]
+        self._inside = size.cut(tf.ones([1, size.frame_height, size.frame_width, 1]))
 
     def call(self, z: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`."""
@@ -177,49 +174,49 @@ class PalettePatchOutputs(PatchOutputs):
         """Returns the loss [B] of N chosen patches alone, as a share of the frame's.
 
         Args:
-            z: features of their pixels, [B, features, N * side * side].
+            z: features of their pixels, [B * N * side * side, features].
             now: slots of the newest frame, [B, patches, side * side].
             target: slots of the next frame, likewise.
             chosen: int32 [B, N].
         """
-        outputs = self._product(z) + self._copy(take(now, chosen))
+        outputs = self._product(z, chosen.shape[1]) + self._copy(take(now, chosen))
         if self.prior is not None:
-            outputs += _laid_out(tf.gather(self.prior, chosen))
+            prior = tf.gather(self.prior, chosen, axis=1)  # [outputs, B, N, side * side]
+            outputs += tf.reshape(prior, tf.shape(outputs)) * _PRIOR_SCALE
         return self._loss(outputs, take(target, chosen), tf.gather(self._inside[0], chosen))
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`. Of equally likely colours the first."""
         logits = self._masked(outputs)
-        best = tf.reduce_max(logits, axis=1, keepdims=True)
+        best = tf.reduce_max(logits, axis=0, keepdims=True)
         # Two plain reductions: XLA's argmax does one element at a time.
-        slots = tf.reduce_min(
-            tf.where(logits == best, self._numbers(), self.head.num_outputs), axis=1
-        )
-        shape = [-1, self.size.rows, self.size.columns, self.size.side**2]
-        return self.palette_head.palette.decode(self.size.join(tf.reshape(slots, shape))[..., 0])
+        slots = tf.where(logits == best, self._numbers(), self.head.num_outputs)
+        shape = [-1, self.size.num_patches, self.size.num_pixels]
+        joined = self.size.join(tf.reshape(tf.reduce_min(slots, axis=0), shape))
+        return self.palette_head.palette.decode(joined[..., 0])
 
     def slots(self, frames: tf.Tensor) -> tf.Tensor:
         """Returns the colours of uint8 frames as slots of the palette, [B, patches, pixels]."""
-        return self.size.cut_flat(self.palette_head.palette.encode(frames)[..., None])
+        return self.size.cut(self.palette_head.palette.encode(frames)[..., None])
 
     def _loss(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
         losses = _cross_entropy(self._masked(outputs), tf.cast(self._hot(slots), tf.float32))
-        losses = clipped(losses, self.palette_head.clip)
+        losses = clipped(losses, self.palette_head.clip) * _flat(inside)
         pixels = self.size.frame_height * self.size.frame_width
-        return tf.reduce_sum(losses * _flat(inside), axis=1) / pixels
+        return tf.reduce_sum(losses, axis=1) / pixels
 
     def _copy(self, slots: tf.Tensor) -> tf.Tensor:
         return tf.where(self._hot(slots), self.copy_strength, 0.0)
 
     def _hot(self, slots: tf.Tensor) -> tf.Tensor:
-        """Tells for every pixel which colour it has, bool [B, outputs, pixels]."""
-        return _flat(slots)[:, None] == self._numbers()
+        """Tells for every pixel which colour it has, bool [outputs, B, pixels]."""
+        return _flat(slots)[None] == self._numbers()
 
     def _masked(self, outputs: tf.Tensor) -> tf.Tensor:
         return tf.where(self._numbers() < self.palette_head.palette.size, outputs, _NEVER)
 
     def _numbers(self) -> tf.Tensor:
-        return tf.range(self.head.num_outputs)[:, None]
+        return tf.range(self.head.num_outputs)[:, None, None]
 
 
 def take(x: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
@@ -232,28 +229,17 @@ def _flat(x: tf.Tensor) -> tf.Tensor:
     return tf.reshape(x, [-1, x.shape[1] * x.shape[2]])
 
 
-def _laid_out(prior: tf.Tensor) -> tf.Tensor:
-    """Maps a prior [..., N, outputs, side * side] to logits [..., outputs, N * side * side]."""
-    num_patches, outputs, pixels = prior.shape[-3:]
-    order = [*range(len(prior.shape) - 3), -2, -3, -1]
-    order = [axis % len(prior.shape) for axis in order]
-    moved = tf.transpose(prior, order)
-    return _PRIOR_SCALE * tf.reshape(
-        moved, [*([-1] * (len(order) - 3)), outputs, num_patches * pixels]
-    )
-
-
 @tf.custom_gradient
 def _cross_entropy(
     logits: tf.Tensor, hot: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
-    """Cross-entropy over the axis before the last; [..., N, S] to [..., S]."""
-    shifted = logits - tf.reduce_max(logits, axis=-2, keepdims=True)
+    """Cross-entropy over the first axis; [outputs, ...] to [...]."""
+    shifted = logits - tf.reduce_max(logits, axis=0)
     exponentials = tf.exp(shifted)
-    total = tf.reduce_sum(exponentials, axis=-2, keepdims=True)
-    right = tf.reduce_sum(shifted * hot, axis=-2, keepdims=True)
+    total = tf.reduce_sum(exponentials, axis=0)
+    right = tf.reduce_sum(shifted * hot, axis=0)
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return upstream[..., None, :] * (exponentials / total - hot), None
+        return upstream * (exponentials / total - hot), None
 
-    return tf.squeeze(tf.math.log(total) - right, axis=-2), gradient
+    return tf.math.log(total) - right, gradient
