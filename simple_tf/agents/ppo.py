@@ -110,6 +110,7 @@ class PPOTrainer(tf.Module):
             Sum and count of each of the metrics.
         """
         seed = fold_in(tf.constant(self._seed), self.updates_done)
+        self._forget_returns_of_what_was_cut_off()
         acting_as = iteration if self._name_iteration_when_acting else NO_ITERATION
         experience = collect(
             self.environment, self.network, self.collect_steps, acting_as, fold_in(seed, 0)
@@ -126,6 +127,12 @@ class PPOTrainer(tf.Module):
             },
             {"return": num_finished, "reward": tf.reduce_sum(experience.mask), **counts},
         )
+
+    def _forget_returns_of_what_was_cut_off(self) -> None:
+        """Somebody may have reset the environment in the middle of its rollouts."""
+        first = self.environment.current_time_step().is_first()
+        returns = self._unfinished_returns
+        returns.assign(tf.where(first, 0.0, returns))
 
     def _finished_returns(self, experience: Experience) -> tuple[tf.Tensor, tf.Tensor]:
         """Sum of the returns that were completed, and their number; keeps the rest for later."""

@@ -71,8 +71,9 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         self._reward_kind = reward
         self._seed = derive_seed_pair(seed, "simulated environment")
         self._predict = _compiled(self._predict_step) if jit_compile else self._predict_step
-        self._rollouts = _variable([], tf.int32)  # Started so far, counting a batch as one.
-        self._steps = _variable([], tf.int32)  # In the current rollouts.
+        # int64: TensorFlow cannot count in int32 on a GPU.
+        self._rollouts = _variable([], tf.int64)  # Started so far, counting a batch as one.
+        self._steps = _variable([], tf.int64)  # In the current rollouts.
         self._history = _variable([batch_size, *history_shape], tf.uint8)
         self._last_reward = _variable([batch_size], tf.float32)
         self._state_structure = _state_structure(model, batch_size)

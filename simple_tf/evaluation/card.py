@@ -52,7 +52,7 @@ class Card:
         interactions: real steps the policy had been trained with; None if unknown.
         temperature: of the policy; None for the random player.
         max_steps: the cap on an episode; None: none.
-        seed: decides everything, together with the iteration.
+        seed: decides everything, together with the iteration and the protocol.
         returns: the score of every episode.
         lengths: agent steps of every episode.
         cut: for every episode, whether the cap ended it.

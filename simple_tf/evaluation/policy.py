@@ -111,7 +111,7 @@ class PolicyEvaluator:
         source: the game.
         protocol: what to play.
         stack: K, how many frames the policy sees.
-        seed: decides everything, together with the policy's iteration.
+        seed: decides everything, together with the policy's iteration and the protocol.
         max_slots: most games side by side.
         num_workers: processes for each of the two batches; None: one for each core.
     """
@@ -151,9 +151,11 @@ class PolicyEvaluator:
             EvaluationStopped: if `should_stop` said so: a part of the episodes is no fair sample.
         """
         origin = None if network is None else origin or Origin()
-        # Every iteration is given other episodes, so that none is chosen for suiting some of them.
-        counters = () if origin is None or origin.iteration is None else (origin.iteration,)
-        seed = derive_seed(self._seed, "policy evaluation", *counters)
+        # Every iteration and every protocol is given other episodes, so that no policy is chosen by
+        # the very episodes it is then judged by.
+        iteration = 0 if origin is None or origin.iteration is None else origin.iteration + 1
+        size = self._protocol.episodes, self._protocol.max_steps or 0
+        seed = derive_seed(self._seed, "policy evaluation", iteration, *size)
         begin = time.perf_counter()
         episodes = self._play(network, seed, should_stop)
         seconds = time.perf_counter() - begin

@@ -139,7 +139,7 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
     def check_history(self, frames: tf.Tensor, name: str = "frames") -> None:
         """Raises ValueError unless `frames` is uint8 [B, K, H, W, C] of this model's size."""
         expected = (self.num_input_frames, *self.frame_shape)
-        if frames.shape.rank != 5 or tuple(frames.shape[1:]) != expected:
+        if len(frames.shape) != 5 or tuple(frames.shape[1:]) != expected:
             raise ValueError(
                 f"{name} has shape {frames.shape}, but this model was built for {expected} after "
                 "the batch axis; use frames of that size or build a model for these."
@@ -148,7 +148,7 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
 
     def check_window(self, frames: tf.Tensor, actions: tf.Tensor, reward_classes: tf.Tensor) -> int:
         """Raises ValueError unless the shapes form windows; returns n, the target frames."""
-        length = frames.shape[1] if frames.shape.rank == 5 else None
+        length = frames.shape[1] if len(frames.shape) == 5 else None
         if length is None or tuple(frames.shape[2:]) != self.frame_shape:
             raise ValueError(
                 f"Window frames have shape {frames.shape}, but this model was built for "
@@ -161,7 +161,7 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
                 f"{self.num_input_frames} input frames; use longer windows."
             )
         for name, values in (("actions", actions), ("reward_classes", reward_classes)):
-            if values.shape.rank != 2 or values.shape[1] != length - 1:
+            if len(values.shape) != 2 or values.shape[1] != length - 1:
                 raise ValueError(
                     f"A window of {length} frames needs {name} of shape [B, {length - 1}], "
                     f"not {values.shape}."
@@ -181,5 +181,6 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
             return tf.identity(actions)
 
     def _check_uint8(self, frames: tf.Tensor, name: str) -> None:
-        if frames.dtype != tf.uint8:
-            raise ValueError(f"{name} must be uint8, not {frames.dtype.name}.")
+        dtype = tf.as_dtype(frames.dtype)
+        if dtype != tf.uint8:
+            raise ValueError(f"{name} must be uint8, not {dtype.name}.")

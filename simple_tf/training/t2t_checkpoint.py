@@ -40,6 +40,8 @@ _UNUSED_ANYWHERE = (
     (r"global_step", "step counter"),
 )
 _SLOT = r"training/(?P<variable>.+)/\w+"
+# What TensorFlow raises on damaged files: an IndexError where one ends too early.
+UNREADABLE = (tf.errors.OpError, RuntimeError, IndexError)
 
 
 class T2tCheckpoint:
@@ -53,7 +55,7 @@ class T2tCheckpoint:
         self.prefix = find_prefix(path)
         try:
             self._reader = tf.train.load_checkpoint(self.prefix)
-        except (tf.errors.OpError, RuntimeError) as error:
+        except UNREADABLE as error:
             raise ValueError(_unreadable(self.prefix, error)) from error
         sizes = self._reader.get_variable_to_shape_map()
         self.shapes: Shapes = {name: tuple(shape) for name, shape in sorted(sizes.items())}
@@ -61,9 +63,15 @@ class T2tCheckpoint:
     def read(self, name: str) -> np.ndarray:
         """Returns the value of one variable."""
         try:
-            return self._reader.get_tensor(name)
-        except (tf.errors.OpError, RuntimeError) as error:
+            value = self._reader.get_tensor(name)
+        except UNREADABLE as error:
             raise ValueError(_unreadable(self.prefix, error)) from error
+        if not np.all(np.isfinite(value)):
+            raise ValueError(
+                f"The checkpoint {self.prefix!r} is of a network that diverged: {name} has values "
+                "that are not finite; take an earlier checkpoint."
+            )
+        return value
 
     @property
     def global_step(self) -> int | None:

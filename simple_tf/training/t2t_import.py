@@ -20,6 +20,7 @@ from simple_tf.models.t2t_names import t2t_name
 from simple_tf.training.t2t_checkpoint import (
     POLICY,
     POLICY_SCOPE,
+    UNREADABLE,
     Shapes,
     T2tCheckpoint,
     kind_of,
@@ -113,16 +114,31 @@ def import_checkpoint(
 
 
 def load_imported(directory: str | Path) -> Network:
-    """Returns the network that `import_checkpoint` wrote, a world model or a policy."""
-    network = read_description(directory).build()
+    """Returns the network that `import_checkpoint` wrote, a world model or a policy.
+
+    Raises:
+        ValueError: if the directory holds no import, or a damaged one.
+    """
+    description = read_description(directory)
     weights = str(Path(directory) / WEIGHTS)
     try:
+        network = description.build()
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"The {DESCRIPTION} in {str(directory)!r} does not describe a network; import again."
+        ) from error
+    try:
         status = tf.train.Checkpoint(model=network).read(weights)
-    except tf.errors.OpError as error:
+        status.assert_existing_objects_matched()
+    except UNREADABLE as error:
         raise ValueError(
             f"The imported weights {weights!r} cannot be read; import again."
         ) from error
-    status.assert_existing_objects_matched()
+    except (AssertionError, ValueError) as error:
+        raise ValueError(
+            f"The imported weights {weights!r} are of another network than the {DESCRIPTION} "
+            "beside them says; import again."
+        ) from error
     return network
 
 

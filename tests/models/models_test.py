@@ -215,3 +215,18 @@ def test_actions_out_of_range_are_refused_also_in_a_graph():
 def test_unknown_inputs_are_refused():
     with pytest.raises(ValueError, match="Unknown inputs 'both'"):
         StochasticDiscreteModel(SHAPE, 4, head_of("l2"), inputs="both")
+
+
+def test_arrays_are_as_good_as_tensors_and_checked_like_them():
+    model = build("carried", temperature=0.0)
+    frames, actions, _ = (value.numpy() for value in window())
+    history, action = frames[:, :4], actions[:, 3]
+    state = model.initial_state(history, actions[:, :3])
+    tensors = model.step(state, tf.constant(history), tf.constant(action), (0, 0))
+    np.testing.assert_array_equal(
+        model.step(state, history, action, (0, 0)).outputs, tensors.outputs
+    )
+    with pytest.raises(ValueError, match="built for"):
+        model.step(state, history[:, :, 1:], action, (0, 0))
+    with pytest.raises(ValueError, match="must be uint8, not float32"):
+        model.initial_state(history.astype(np.float32), actions[:, :3])

@@ -222,3 +222,39 @@ def test_loading_what_is_no_import_is_one_clear_error(original, tmp_path):
     (tmp_path / "ours" / "weights.index").unlink()
     with pytest.raises(ValueError, match="cannot be read; import again"):
         load_imported(tmp_path / "ours")
+
+
+def test_truncated_and_diverged_checkpoints_are_refused_and_nothing_is_written(original, tmp_path):
+    variables = original.variables("policy", **POLICY)
+    prefix = original.save(tmp_path / "model.ckpt-1", variables)
+    data = next(tmp_path.glob("model.ckpt-1.data*"))
+    data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
+    with pytest.raises(ValueError, match="cannot be read"):
+        import_checkpoint(prefix, tmp_path / "ours", (21, 14))
+    name = next(name for name in variables if name.endswith("conv2d/kernel"))
+    variables[name] = np.full_like(variables[name], np.nan)
+    prefix = original.save(tmp_path / "model.ckpt-2", variables)
+    with pytest.raises(ValueError, match=f"{name} has values that are not finite"):
+        import_checkpoint(prefix, tmp_path / "ours", (21, 14))
+    assert not (tmp_path / "ours").exists()
+
+
+def test_loading_a_damaged_or_mixed_up_import_is_one_clear_error(original, tmp_path):
+    for name, units in (("ours", 7), ("other", 9)):
+        variables = original.variables("policy", **{**POLICY, "hidden_size": units})
+        prefix = original.save(tmp_path / f"{name}.ckpt-1", variables)
+        import_checkpoint(prefix, tmp_path / name, (21, 14))
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    for file in other.glob("weights.*"):
+        (ours / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(ValueError, match="are of another network"):
+        load_imported(ours)
+    data = next(other.glob("weights.data*"))
+    data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
+    with pytest.raises(ValueError, match="cannot be read; import again"):
+        load_imported(other)
+    for change in ({"kind": "nonsense"}, {"arguments": {"colour": 1}}):
+        content = {**json.loads((other / "imported.json").read_text()), **change}
+        (other / "imported.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match="does not describe a network"):
+            load_imported(other)

@@ -1,0 +1,111 @@
+"""A finished or interrupted run, read again: its game, its policies, its world model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import gin
+import tensorflow as tf
+
+from simple_tf.data.store import EpisodeStore
+from simple_tf.envs.catalog import find_game
+from simple_tf.envs.game import GameSource
+from simple_tf.envs.simulated_environment import SimulatedEnvironment
+from simple_tf.evaluation.card import CardError, read_card
+from simple_tf.evaluation.policy import Origin
+from simple_tf.training.checkpoints import latest_state
+from simple_tf.training.configuration import configure
+from simple_tf.training.experiment import Learners, build_learners
+from simple_tf.training.networks import build_policy
+from simple_tf.training.policy_files import load_policy
+from simple_tf.training.run_directory import RunDirectory, RunError
+
+_STACK = "build_world_model.num_input_frames"
+_DEFAULT_STACK = 4
+
+
+class SavedRun:
+    """Configures gin as the run did, and builds what it had.
+
+    Args:
+        path: the run's directory.
+        bindings: gin bindings that win over the run's.
+
+    Raises:
+        RunError: there is no run there.
+        ConfigurationError: its configuration is not that of this version.
+    """
+
+    def __init__(self, path: Path, bindings: Sequence[str] = ()) -> None:
+        self.directory = RunDirectory(path)
+        description, _ = self.directory.read()
+        if not self.directory.configuration.is_file():
+            raise RunError(f"{path} has not been started yet: it has no config.gin.")
+        configure([str(self.directory.configuration)], bindings)
+        self.seed = description.seed
+        self.source: GameSource = find_game(description.game)
+        game = self.source.make()
+        self._frame_shape, self._num_actions = game.frame_shape, len(game.action_meanings)
+        game.close()
+
+    @property
+    def stack(self) -> int:
+        """K, how many frames the policy sees."""
+        try:
+            return int(gin.query_parameter(_STACK))
+        except ValueError:  # Not bound: the default.
+            return _DEFAULT_STACK
+
+    def choose(self, which: str) -> list[int]:
+        """Returns the iterations whose policies are meant by latest, best, all or a number.
+
+        Raises:
+            RunError: there is no such policy.
+        """
+        there = self.directory.policy_iterations()
+        if not there:
+            raise RunError(f"{self.directory.path} has no policy yet; it is saved every iteration.")
+        if which == "all":
+            return there
+        if which in ("latest", "best"):
+            return [there[-1] if which == "latest" else self._best(there)]
+        if not which.isdigit() or int(which) not in there:
+            raise RunError(
+                f"--which={which} is none of latest, best, all and the iterations "
+                f"{', '.join(map(str, there))}."
+            )
+        return [int(which)]
+
+    def policy(self, iteration: int) -> tuple[tf.keras.Model, Origin]:
+        """Returns the policy that an iteration ended with."""
+        shape = self.stack, *self._frame_shape
+        network = build_policy(shape, self._num_actions, self.seed)
+        path = self.directory.policy(iteration)
+        fields = load_policy(path, network)
+        checkpoint = str(path.relative_to(self.directory.path))
+        return network, Origin(checkpoint, fields["iteration"], fields["interactions"])
+
+    def dream(self, rollouts: int) -> tuple[Learners, SimulatedEnvironment]:
+        """Returns the latest world model and policy, and an environment inside the model."""
+        learners = build_learners(self._frame_shape, self._num_actions, self.seed)
+        state = learners.checkpoint().read(latest_state(self.directory.checkpoints))
+        state.expect_partial().assert_existing_objects_matched()
+        learners.starts.load(EpisodeStore.open(self.directory.episodes))
+        environment = SimulatedEnvironment(
+            learners.model, learners.starts, batch_size=rollouts, seed=self.seed
+        )
+        return learners, environment
+
+    def _best(self, iterations: Sequence[int]) -> int:
+        """The iteration with the highest score in training; the latest of equal ones."""
+        scores = {}
+        for iteration in iterations:
+            try:
+                card = read_card(self.directory.evaluation(f"iteration_{iteration:03d}"))
+            except CardError:  # Not evaluated, or damaged.
+                continue
+            scores[iteration] = card.statistics.mean
+        if not scores:
+            raise RunError(f"{self.directory.path} has no evaluation to choose the best by.")
+        return max(scores, key=lambda iteration: (scores[iteration], iteration))
