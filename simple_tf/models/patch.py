@@ -24,7 +24,7 @@ from simple_tf.models.patch_layers import (
     PatchSize,
     Summary,
 )
-from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs, PixelFeatures, take
+from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs
 from simple_tf.models.schedules import ScheduledSampling
 
 # There is no Python control flow on tensors here, and converting the functions costs seconds.
@@ -44,13 +44,9 @@ class PatchModel(WorldModel):
         num_blocks: residual blocks of two 3x3 convolutions each.
         summary_units: width of each block's summary of the whole frame; 0: none.
         reward_units: width of the reward's hidden layer.
-        pixel_features: features per pixel, of which the outputs are a linear function.
-        local_channels: see `PixelFeatures`.
         copy_strength: see `PalettePatchOutputs`; other heads start from nothing.
         pixel_prior: see `PatchOutputs`.
-        loss_patches: how many patches of a frame are trained on (palette heads only): those that
-            change and, to fill up, random others. Most of a frame stands still and is right from
-            the start; what is left out takes no time. 0: all.
+        loss_patches: see `PalettePatchOutputs`.
         pixel_weight: factor of the frame loss; a frame is a mean over pixels of which few change,
             so that at 1 the reward loss outweighs what moves.
         reward_clip: cross-entropy below which a reward is good enough.
@@ -72,8 +68,6 @@ class PatchModel(WorldModel):
         num_blocks: int = 2,
         summary_units: int = 64,
         reward_units: int = 64,
-        pixel_features: int = 12,
-        local_channels: int = 24,
         copy_strength: float = 5.0,
         pixel_prior: bool = True,
         loss_patches: int = 0,
@@ -89,7 +83,6 @@ class PatchModel(WorldModel):
         super().__init__(
             frame_shape, num_actions, num_input_frames, num_reward_classes, head, "patch"
         )
-        self.loss_patches = loss_patches if isinstance(head, PaletteHead) else 0
         self.sampling = sampling or ScheduledSampling("prediction")
         self.pixel_weight = pixel_weight
         self.reward_clip = reward_clip
@@ -108,21 +101,19 @@ class PatchModel(WorldModel):
             )
             for number in range(num_blocks)
         ]
-        self.pixels = PixelFeatures(
-            size,
-            hidden_size,
-            inputs // (patch_size // size.BLOCK) ** 2,
-            pixel_features,
-            local_channels,
-            name="pixels",
-            **options,
-        )
         self.outputs_layer = (
             PalettePatchOutputs(
-                size, pixel_features, head, pixel_prior, copy_strength, name="outputs", **options
+                size,
+                hidden_size,
+                head,
+                pixel_prior,
+                copy_strength,
+                loss_patches,
+                name="outputs",
+                **options,
             )
             if isinstance(head, PaletteHead)
-            else PatchOutputs(size, pixel_features, head, pixel_prior, name="outputs", **options)
+            else PatchOutputs(size, hidden_size, head, pixel_prior, name="outputs", **options)
         )
         self.reward = Summary(
             size, hidden_size, reward_units, num_reward_classes, name="reward", **options
@@ -152,9 +143,8 @@ class PatchModel(WorldModel):
         """See `WorldModel`."""
         del seed
         self.check_history(frames)
-        blocks = self._blocks(frames)
-        features = self._features(blocks, self.check_actions(action))
-        outputs = self._outputs(blocks, features, frames[:, -1])
+        features = self._features(frames, self.check_actions(action))
+        outputs = self.outputs_layer(features, frames[:, -1])
         return Prediction(state, outputs, self._reward_logits(features))
 
     @without_autograph
@@ -177,14 +167,12 @@ class PatchModel(WorldModel):
         actions = self.check_actions(actions)[:, known - 1 :]
         seen = self._seen(frames, actions, global_step, noise) if training else frames[:, :-1]
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
-        blocks = self._blocks(_merged(stacks))
-        features = self._features(blocks, _merged(actions))
+        features = self._features(_merged(stacks), _merged(actions))
         newest, targets = _merged(seen[:, known - 1 :]), _merged(frames[:, known:])
-        if training and self.loss_patches:
-            pixel = self._loss_of_some(blocks, features, newest, targets, noise.at(-1))
+        if training:
+            pixel = self.outputs_layer.training_loss(features, newest, targets, noise.at(-1))
         else:
-            outputs = self._outputs(blocks, features, newest)
-            pixel = self.outputs_layer.loss(outputs, targets)
+            pixel = self.outputs_layer.loss(self.outputs_layer(features, newest), targets)
         logits = tf.reshape(
             self._reward_logits(features), [-1, num_targets, self.num_reward_classes]
         )
@@ -197,47 +185,15 @@ class PatchModel(WorldModel):
             reward_logits=logits,
         )
 
-    def _blocks(self, frames: tf.Tensor) -> tf.Tensor:
-        """Normalises and stacks uint8 [B, K, H, W, C], and cuts it into blocks of 2x2 pixels."""
+    def _features(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Maps uint8 [B, K, H, W, C] and int32 [B] to [B, rows, columns, hidden]."""
         x = tf.transpose(self.normaliser(frames), [0, 2, 3, 1, 4])  # [B, H, W, K, C]
         x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
-        return self.size.cut_blocks(x)
-
-    def _features(self, blocks: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Maps blocks and int32 actions [B] to features of patches, [B, rows, columns, hidden]."""
-        x = self.embedding(self.size.gather_blocks(blocks))
+        x = self.embedding(self.size.cut(x))
         action = tf.one_hot(actions, self.num_actions)
         for block in self.blocks:
             x = block(x, action)
         return tf.nn.relu(x)
-
-    def _outputs(self, blocks: tf.Tensor, features: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
-        z = self.pixels(self._by_patch(features), self.pixels.local(blocks))
-        return self.outputs_layer(z, newest)
-
-    def _by_patch(self, features: tf.Tensor) -> tf.Tensor:
-        """Maps [B, rows, columns, hidden] to [B, patches, hidden]."""
-        return tf.reshape(features, [-1, self.size.num_patches, features.shape[-1]])
-
-    def _loss_of_some(
-        self,
-        blocks: tf.Tensor,
-        features: tf.Tensor,
-        newest: tf.Tensor,
-        targets: tf.Tensor,
-        noise: Noise,
-    ) -> tf.Tensor:
-        """Returns the loss [B] of the patches that change, and of others to fill up."""
-        assert isinstance(self.outputs_layer, PalettePatchOutputs)
-        now, then = self.outputs_layer.slots(newest), self.outputs_layer.slots(targets)
-        changed = tf.reduce_any(now != then, axis=-1)  # [B, patches]
-        ranks = tf.cast(changed, tf.float32) + noise.uniform(tf.shape(changed))
-        count = min(self.loss_patches, self.size.num_patches)
-        chosen = tf.math.top_k(ranks, count, sorted=False)[1]
-        local = self.pixels.local(blocks)
-        local = None if local is None else take(local, chosen)
-        z = self.pixels(take(self._by_patch(features), chosen), local)
-        return self.outputs_layer.loss_of_patches(z, now, then, chosen)
 
     def _reward_logits(self, features: tf.Tensor) -> tf.Tensor:
         return tf.cast(self.reward(features), tf.float32)
@@ -269,9 +225,7 @@ class PatchModel(WorldModel):
         recorded = tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:])
 
         def advance(t: tf.Tensor, history: tf.Tensor, recorded: tf.TensorArray) -> tuple[Any, ...]:
-            blocks = self._blocks(history)
-            features = self._features(blocks, by_time[t])
-            outputs = self._outputs(blocks, features, history[:, -1])
+            outputs = self.outputs_layer(self._features(history, by_time[t]), history[:, -1])
             draws = noise.at(t).uniform(tf.shape(by_time)[1:])
             use = (draws > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])

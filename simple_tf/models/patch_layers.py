@@ -47,53 +47,46 @@ class FrameNormaliser(tf.Module):
 class PatchSize:
     """How a frame is cut into square patches; frames are padded to whole patches.
 
-    A patch consists of blocks of 2x2 pixels, and its pixels are ordered by block: what has been
-    computed at half resolution is then in order, too.
-
     Args:
         frame_shape: (height, width, channels).
-        side: side of a patch in pixels, an even number.
+        side: side of a patch in pixels.
     """
 
-    BLOCK = 2
-
     def __init__(self, frame_shape: tuple[int, int, int], side: int) -> None:
-        if side < self.BLOCK or side % self.BLOCK:
-            raise ValueError(f"The side of a patch must be an even number of pixels, not {side}.")
         self.side = side
-        self.num_pixels = side**2
         self.frame_height, self.frame_width, _ = frame_shape
         self.rows, self.columns = -(-self.frame_height // side), -(-self.frame_width // side)
-        self.num_patches = self.rows * self.columns
-        self._is_exact = not (self.frame_height % side or self.frame_width % side)
 
-    def cut_blocks(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [B, H, W, c] to blocks of pixels, [B, rows * side / 2, columns * side / 2, 4 c]."""
-        if not self._is_exact:
-            bottom = self.rows * self.side - self.frame_height
-            right = self.columns * self.side - self.frame_width
-            x = tf.pad(x, [[0, 0], [0, bottom], [0, right], [0, 0]])
-        return tf.nn.space_to_depth(x, self.BLOCK)
+    @property
+    def is_exact(self) -> bool:
+        """Whether the frame is a whole number of patches."""
+        return not (self.frame_height % self.side or self.frame_width % self.side)
 
-    def gather_blocks(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps blocks [B, ..., ..., 4 c] to patches [B, rows, columns, side * side * c]."""
-        side = self.side // self.BLOCK
-        return tf.nn.space_to_depth(x, side) if side > 1 else x
+    @property
+    def num_patches(self) -> int:
+        """Patches of a frame."""
+        return self.rows * self.columns
 
     def cut(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [B, H, W, 1] to [B, patches, side * side]."""
-        patches = self.gather_blocks(self.cut_blocks(x))
-        return tf.reshape(patches, [-1, self.num_patches, self.num_pixels])
+        """Maps [B, H, W, c] to [B, rows, columns, side * side * c]."""
+        bottom = self.rows * self.side - self.frame_height
+        right = self.columns * self.side - self.frame_width
+        if not self.is_exact:
+            x = tf.pad(x, [[0, 0], [0, bottom], [0, right], [0, 0]])
+        return tf.nn.space_to_depth(x, self.side)
+
+    def cut_flat(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, H, W, 1] to [B, rows * columns, side * side]."""
+        return tf.reshape(self.cut(x), [-1, self.num_patches, self.side**2])
 
     def join(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [B, patches, side * side * c] to [B, H, W, c]."""
-        x = tf.reshape(x, [-1, self.rows, self.columns, x.shape[-1]])
-        side = self.side // self.BLOCK
-        x = tf.nn.depth_to_space(x, side) if side > 1 else x
-        x = tf.nn.depth_to_space(x, self.BLOCK)
-        if self._is_exact:
-            return x
-        return tf.slice(x, [0, 0, 0, 0], [-1, self.frame_height, self.frame_width, x.shape[3]])
+        """Maps [B, rows, columns, side * side * c] to [B, H, W, c]."""
+        whole = tf.nn.depth_to_space(x, self.side)
+        if self.is_exact:
+            return whole
+        return tf.slice(
+            whole, [0, 0, 0, 0], [-1, self.frame_height, self.frame_width, whole.shape[3]]
+        )
 
 
 class PatchEmbedding(NamedLayer):
@@ -120,7 +113,7 @@ class Summary(NamedLayer):
         super().__init__(**options)
         children = self.child_options
         self.reduce = Dense(channels, _SUMMARY_CHANNELS, name=f"{self.name}/reduce", **children)
-        self.flat_size = size.num_patches * _SUMMARY_CHANNELS
+        self.flat_size = size.rows * size.columns * _SUMMARY_CHANNELS
         self.hidden = Dense(self.flat_size, units, name=f"{self.name}/hidden", **children)
         self.output_layer = Dense(units, outputs, name=f"{self.name}/output", **children)
 

@@ -101,17 +101,12 @@ def test_the_palette_in_patches_agrees_with_the_plain_head():
 
 def test_patches_are_cut_and_joined_without_loss():
     size = PatchSize((10, 9, 1), 4)
-    x = np.random.RandomState(0).rand(2, 10, 9, 1).astype(np.float32)
+    x = np.random.RandomState(0).rand(2, 10, 9, 3).astype(np.float32)
     patches = size.cut(tf.constant(x))
-    assert patches.shape == (2, 9, 16)
+    assert patches.shape == (2, 3, 3, 48)
     np.testing.assert_array_equal(size.join(patches), x)
-    # Patch 3 begins at row 4, column 0. Its last block of 2x2 pixels begins at (2, 2) in it.
-    np.testing.assert_array_equal(patches[1, 3, 12:], x[1, 6:8, 2:4, 0].reshape(-1))
-
-
-def test_the_side_of_a_patch_is_even():
-    with pytest.raises(ValueError, match="even number of pixels, not 3"):
-        build(patch_size=3)
+    # Pixel (row, column) of a patch has its channels at (row * side + column) * 3.
+    np.testing.assert_array_equal(patches[1, 1, 0, (2 * 4 + 3) * 3 :][:3], x[1, 6, 3])
 
 
 def test_the_normaliser_takes_the_first_mean_image_and_keeps_it():
@@ -222,10 +217,10 @@ def test_training_on_chosen_patches_leaves_out_what_stands_still():
     loss = model.window_losses(*arguments, StatelessNoise((0, 1))).pixel
     prediction = model.step((), arguments[0][:, :4], arguments[1][:, 3], (0, 0))
     layer, target = model.outputs_layer, arguments[0][:, 4]
-    by_patch = tf.reshape(prediction.outputs, [6, 3, 9, 16])
-    outputs = tf.reshape(tf.gather(by_patch, [0, 8], axis=2), [6, 3, 32])
-    slots = tf.gather(layer.slots(target), [0, 8], axis=1)
     inside = tf.gather(layer._inside, [0, 8], axis=1)
+    outputs, slots = (
+        tf.gather(x, [0, 8], axis=1) for x in (prediction.outputs, layer._slots(target))
+    )
     np.testing.assert_allclose(loss, layer._loss(outputs, slots, inside), rtol=1e-5)
     everything = all_patches.window_losses(*arguments, StatelessNoise((0, 1))).pixel
     np.testing.assert_allclose(everything, layer.loss(prediction.outputs, target), rtol=1e-5)
