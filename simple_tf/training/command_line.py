@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from collections.abc import Callable
 
+import tensorflow as tf
 from absl import app, logging
 
 from simple_tf.data.errors import StoreError
@@ -28,6 +30,7 @@ _OWN_ERRORS = (
 )
 # These are most often a user's mistake, but may be a bug in somebody's code.
 _COMMON_ERRORS = (ValueError, OSError)
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 # Gin raises a plain RuntimeError when a binding is missing.
 _MISSING_BINDING = "Required bindings"
 
@@ -41,7 +44,7 @@ def run(main: Callable[[list[str]], int]) -> None:
             return 2
         try:
             return main(arguments)
-        except (*_OWN_ERRORS, *_COMMON_ERRORS, RuntimeError) as error:
+        except (*_OWN_ERRORS, *_COMMON_ERRORS, RuntimeError, tf.errors.OpError) as error:
             sentence = _explain(error)
             if sentence is None:
                 raise
@@ -64,8 +67,20 @@ def _explain(error: Exception) -> str | None:
     message = "\n".join(lines)
     if isinstance(error, _OWN_ERRORS):
         return message
+    if _is_full_disk(error):
+        return (
+            f"The disk is full ({message}). Free some space and give the same command again: what "
+            "was saved before is whole."
+        )
     if isinstance(error, _COMMON_ERRORS):
         return f"{message} (--verbosity=1 shows where this happened)"
     if message.startswith(_MISSING_BINDING):
         return f"The gin files are incomplete. {message}"
     return None
+
+
+def _is_full_disk(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _FULL_DISK
+    # TensorFlow has one error for want of anything; memory is a different story.
+    return isinstance(error, tf.errors.ResourceExhaustedError) and "No space left" in str(error)

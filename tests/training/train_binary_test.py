@@ -91,6 +91,29 @@ def test_a_signal_saves_and_says_how_to_go_on(undisturbed, tmp_path, number):
         killed_runs.check_equal(run, undisturbed)
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 6 MB, and a way to make it larger."""
+    mount = tmp_path / "small"
+    mount.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", mount]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a tmpfs")
+    yield mount
+    subprocess.run(["umount", mount], check=True)
+
+
+def test_a_full_disk_is_said_to_be_one_and_the_run_goes_on_when_there_is_room(
+    undisturbed, small_disk
+):
+    run = small_disk / "run"
+    message = _refused(*killed_runs.command(run, *SMALL)[3:])
+    assert "the disk is full" in message.lower()
+    subprocess.run(["mount", "-o", "remount,size=100m", small_disk], check=True)
+    killed_runs.finish(run, *SMALL)
+    killed_runs.check_equal(run, undisturbed)
+
+
 def test_a_finished_run_says_so_and_changes_nothing(undisturbed):
     before = (undisturbed / "metrics.jsonl").read_bytes()
     assert "finished already" in killed_runs.finish(undisturbed, *SMALL)
