@@ -1,6 +1,6 @@
 r"""Where the time of one PPO update in the learned game goes.
 
-    python benchmarks/policy.py [--full] [--xla]
+    python benchmarks/policy.py [--model=deterministic] [--xla] [--full]
 
 One update is 50 steps of 16 simulated games and 7 minibatches of 320 steps. Measured in one
 process, round by round: the whole update; 50 steps of the world model alone; 50 actions of the
@@ -8,8 +8,9 @@ policy alone; the learning alone. What the parts do not explain is overhead: kee
 state, storing what was played, starting rollouts, counting. Shares are medians over the rounds.
 Where other jobs share the machine, believe the shares of processor time.
 
-The default is small: 52x40 gray frames, a deterministic model of 8 channels with a palette. --full
-is the paper's stochastic-discrete model at 105x80x3, minutes per round on two cores.
+The default is the size of the CPU preset: 52x40 gray frames and the patch model with a palette;
+--model=deterministic is a U-net of 8 channels instead. --full is the paper's stochastic-discrete
+model at 105x80x3, minutes per round on two cores.
 
 Observations are stored as stacks of K frames; the last lines compare gathering minibatches from
 them with gathering single frames and stacking those.
@@ -45,8 +46,10 @@ from simple_tf.models.deterministic import DeterministicModel
 from simple_tf.models.heads import PaletteHead, SoftmaxHead
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.palette import Palette
+from simple_tf.models.patch import PatchModel
 from simple_tf.models.stochastic_discrete import StochasticDiscreteModel
 
+_MODEL = flags.DEFINE_enum("model", "patch", ["patch", "deterministic"], "The small model.")
 _FULL = flags.DEFINE_bool("full", False, "The paper's sizes instead of small ones.")
 _XLA = flags.DEFINE_bool("xla", False, "Compile the world model's step with XLA.")
 _BATCH = flags.DEFINE_integer("batch", 16, "Games side by side.")
@@ -70,7 +73,10 @@ def _model() -> WorldModel:
         return StochasticDiscreteModel(shape, _NUM_ACTIONS, SoftmaxHead(3), inputs="carried")
     palette = Palette(_COLOURS, channels=1)
     palette.update(_frames(_COLOURS))
-    return DeterministicModel(shape, _NUM_ACTIONS, PaletteHead(palette), hidden_size=8)
+    head = PaletteHead(palette)
+    if _MODEL.value == "patch":
+        return PatchModel(shape, _NUM_ACTIONS, head)
+    return DeterministicModel(shape, _NUM_ACTIONS, head, hidden_size=8)
 
 
 def _frames(number: int) -> np.ndarray:

@@ -77,10 +77,13 @@ class SavedRun:
             )
         return [int(which)]
 
+    def build_network(self) -> tf.keras.Model:
+        """Returns a policy network with initial weights."""
+        return build_policy((self.stack, *self._frame_shape), self._num_actions, self.seed)
+
     def policy(self, iteration: int) -> tuple[tf.keras.Model, Origin]:
         """Returns the policy that an iteration ended with."""
-        shape = self.stack, *self._frame_shape
-        network = build_policy(shape, self._num_actions, self.seed)
+        network = self.build_network()
         path = self.directory.policy(iteration)
         fields = load_policy(path, network)
         checkpoint = str(path.relative_to(self.directory.path))

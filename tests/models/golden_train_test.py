@@ -106,10 +106,13 @@ def test_learning_curve_follows_the_originals(golden, pong_curve, steps):
     losses = np.array([float(step(*curve_window(pong_curve, row))) for row in range(steps)])
     expected = pong_curve["losses"][:steps]
     np.testing.assert_allclose(losses[:5], expected[:5], rtol=1e-3)
-    # Later, rounding separates single steps; the curves stay together.
+    # Later, rounding separates single steps (half a unit in the last place of the initial weights
+    # becomes a factor of ten in one step's loss); the curves stay together.
     ratio = losses[5:].mean() / expected[5:].mean()
     assert 0.97 < ratio < 1.03
-    assert losses[-5:].mean() == pytest.approx(expected[-5:].mean(), rel=0.25)
+    end = steps // 3
+    assert losses[-end:].mean() == pytest.approx(expected[-end:].mean(), rel=0.2)
+    assert np.median(losses[-end:]) == pytest.approx(np.median(expected[-end:]), rel=0.2)
 
 
 def curve_window(curve, row):
