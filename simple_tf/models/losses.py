@@ -32,20 +32,16 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, clip: float = 0.0) -> tf
 def _cross_entropy(
     logits: tf.Tensor, labels: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
-    """Cross-entropy [N] of logits [N, V] from a softmax, which is also most of the gradient.
+    """As TensorFlow's op, without its second-order gradient.
 
-    Several times faster on CPUs than TensorFlow's op, whose gradient evaluates one exponential at
-    a time. The sum of exponentials is read off the largest probability, which is at least 1 / V:
-    so the loss is as exact for impossible labels as for certain ones.
+    Inside a loop the stock gradient cannot tell that nobody differentiates twice; it would keep
+    the logits and compute another softmax over them for nothing.
     """
-    probabilities = tf.nn.softmax(logits)
-    rows = tf.range(tf.shape(labels)[0])
-    picked = tf.gather_nd(logits, tf.stack([rows, labels], axis=1))
-    distance = tf.reduce_max(logits, axis=1) - picked
-    losses = distance - tf.math.log(tf.reduce_max(probabilities, axis=1))
-    difference = probabilities - tf.one_hot(labels, logits.shape[1])
+    losses, backward = tf.raw_ops.SparseSoftmaxCrossEntropyWithLogits(
+        features=logits, labels=labels
+    )
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return upstream[:, None] * difference, None
+        return upstream[:, None] * backward, None
 
     return losses, gradient

@@ -55,7 +55,8 @@ def summary(results: Sequence[Result]) -> str:
         text = f"{better} of {len(results)} results are better than random play."
     judged = [result.verdict() for result in results if result.verdict() in (ABOVE, WITHIN, BELOW)]
     if not judged:
-        return f"{text} Nothing has the {MIN_SEEDS} seeds that a comparison with the paper needs."
+        needs = f"at least {MIN_SEEDS} seeds and whole episodes"
+        return f"{text} Nothing can be compared with the paper yet: that needs {needs}."
     reached = sum(verdict != BELOW for verdict in judged)
     share = f"{reached} of {len(judged)} with {MIN_SEEDS} seeds or more"
     return f"{text} {share} reach the paper's spread."

@@ -105,10 +105,13 @@ class Result:
 
     @property
     def normalized(self) -> list[float] | None:
-        """Each run's score on the scale where the paper's random is 0 and its human 1."""
+        """Each run's score on the scale where the paper's random is 0 and its human 1.
+
+        None where the paper lacks one of them, or episodes were cut short.
+        """
         scores = load_paper_scores()
         random, human = scores.mean(self.game, RANDOM), scores.mean(self.game, HUMAN)
-        if random is None or human is None:
+        if random is None or human is None or self.cut_short:
             return None
         return [human_normalized(score, random, human) for score in self.scores]
 

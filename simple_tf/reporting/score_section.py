@@ -67,7 +67,7 @@ def comparison(results: Sequence[Result]) -> str:
 
 def paper_formulas(results: Sequence[Result]) -> str:
     """Returns the paper's own two comparisons with model-free learners."""
-    usable = [result for result in results if result.paper(RANDOM)]
+    usable = [result for result in results if result.paper(RANDOM) and not result.cut_short]
     baselines = baseline_rows(usable)
     if not usable or not baselines:
         return ""

@@ -52,7 +52,9 @@ def ours_text(result: Result) -> str:
     """Returns our mean over seeds, with its standard deviation if that means anything."""
     numbers = result.statistics
     std = numbers.std if result.enough_seeds else None
-    return mean_and_std(numbers.mean, std) + ("" if result.is_final else " (unfinished)")
+    remarks = {"unfinished": not result.is_final, "cut short": result.cut_short}
+    remark = ", ".join(name for name, holds in remarks.items() if holds)
+    return mean_and_std(numbers.mean, std) + (f" ({remark})" if remark else "")
 
 
 def _csv_row(result: Result) -> list[object]:
@@ -99,6 +101,8 @@ def _footnote(results: Sequence[Result]) -> str:
         f"where there are at least {MIN_SEEDS}. The paper: mean ± standard deviation of 5 runs of "
         "100K interactions."
     )
+    if any(result.cut_short for result in results):
+        note += " Cut short: a cap below the paper's 50,000 steps has ended some episodes."
     few = [game_text(result.game) for result in results if not result.enough_seeds]
     if few:
         note += f" Too few seeds to say anything about the method: {', '.join(dict.fromkeys(few))}."

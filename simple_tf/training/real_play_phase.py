@@ -113,7 +113,8 @@ class RealPlayPhase:
         for number in range(self.size(iteration)):
             experience = self._experience(number, frames, rows, log_probabilities, values)
             seed = fold_in(tf.constant(self._seed), self._schedule.iterations * number + iteration)
-            metrics = self._learn(experience, tf.constant(iteration - 1), seed)
+            # The original names no iteration here, neither playing nor learning.
+            metrics = self._learn(experience, tf.constant(NO_ITERATION), seed)
             self._updates_done = iteration * self.size(iteration) + number + 1
             yield Advance(number + 1, {name: float(value) for name, value in metrics.items()})
 

@@ -18,6 +18,7 @@ from simple_tf.reporting.results import (
     uncounted,
 )
 from simple_tf.reporting.runs import find_runs
+from simple_tf.reporting.tables import ours_text
 
 
 @pytest.fixture
@@ -98,6 +99,8 @@ def test_episodes_cut_by_a_smaller_cap_are_not_compared(tmp_path):
     (result,) = collect_results(find_runs([tmp_path]))
     assert result.verdict() == CUT_SHORT
     assert result.difference_from_paper() is None
+    assert result.normalized is None
+    assert ours_text(result) == "12.5 ± 0 (cut short)"
 
 
 def test_better_than_random(tmp_path):

@@ -41,6 +41,7 @@ TOY = [
     "WorldModelPhase.batch_size = 2",
     "SimulatedEnvironment.batch_size = 2",
     "ROLLOUT_LENGTH = 6",
+    "PPOLearner.minibatch_steps = 6",
     "EvaluationPhase.temperatures = (0.5,)",
     "FinalEvaluationPhase.temperatures = (0.5,)",
     "RealPlayPhase.num_agents = 2",
