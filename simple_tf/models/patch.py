@@ -46,6 +46,7 @@ class PatchModel(WorldModel):
         reward_units: width of the reward's hidden layer.
         copy_strength: see `PalettePatchOutputs`; other heads start from nothing.
         pixel_prior: see `PatchOutputs`.
+        colour_spread: see `PalettePatchOutputs`.
         loss_patches: see `PalettePatchOutputs`.
         pixel_weight: factor of the frame loss; a frame is a mean over pixels of which few change,
             so that at 1 the reward loss outweighs what moves.
@@ -70,6 +71,7 @@ class PatchModel(WorldModel):
         reward_units: int = 64,
         copy_strength: float = 5.0,
         pixel_prior: bool = True,
+        colour_spread: float = 0.0,
         loss_patches: int = 0,
         pixel_weight: float = 1.0,
         reward_clip: float = 0.01,
@@ -108,6 +110,7 @@ class PatchModel(WorldModel):
                 head,
                 pixel_prior,
                 copy_strength,
+                colour_spread,
                 loss_patches,
                 name="outputs",
                 **options,

@@ -101,6 +101,9 @@ class PalettePatchOutputs(PatchOutputs):
         head: the palette's head.
         pixel_prior: see `PatchOutputs`.
         copy_strength: by how many logits the newest frame's colour is ahead before training.
+        colour_spread: deviation, in units of a channel's 255, of the target around the true colour:
+            a prediction that is near in colour is then better than one that is far, and what has
+            been learned about one shade holds for its neighbours. 0: only the true colour counts.
         loss_patches: how many patches of a frame are trained on: those that change and, to fill
             up, random others. Most of a frame stands still and is right from the start; what is
             left out takes no time. 0: all.
@@ -114,12 +117,14 @@ class PalettePatchOutputs(PatchOutputs):
         head: PaletteHead,
         pixel_prior: bool,
         copy_strength: float,
+        colour_spread: float,
         loss_patches: int,
         **options: Any,
     ) -> None:
         super().__init__(size, channels, head, pixel_prior, **options)
         self.palette_head = head
         self.copy_strength = copy_strength
+        self.colour_spread = colour_spread
         self.loss_patches = min(loss_patches, size.num_patches)
         # Pixels beyond the frame's edge, which only complete the patches, have no loss.
         ones = tf.ones([1, size.frame_height, size.frame_width, 1])
@@ -165,10 +170,29 @@ class PalettePatchOutputs(PatchOutputs):
         return tf.math.top_k(ranks, self.loss_patches, sorted=False)[1]
 
     def _loss(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
-        hot = tf.cast(slots[:, :, None] == self._numbers(), tf.float32)
-        losses = clipped(_cross_entropy(self._masked(outputs), hot), self.palette_head.clip)
+        losses = _cross_entropy(self._masked(outputs), self._targets(slots))
+        losses = clipped(losses, self.palette_head.clip)
         pixels = self.size.frame_height * self.size.frame_width
         return tf.reduce_sum(losses * inside, axis=[1, 2]) / pixels
+
+    def _targets(self, slots: tf.Tensor) -> tf.Tensor:
+        """Returns target probabilities [B, N, outputs, side * side] for slots [B, N, side * side].
+
+        With a spread, the colours' distances are taken between the tables' rows first: a table of
+        [outputs, outputs] numbers, however many pixels there are.
+        """
+        hot = tf.cast(slots[:, :, None] == self._numbers(), tf.float32)
+        if not self.colour_spread:
+            return hot
+        return tf.einsum("bnis,ij->bnjs", hot, self._spread_table())
+
+    def _spread_table(self) -> tf.Tensor:
+        """Returns the target probabilities of each colour, [outputs, outputs]."""
+        colours = tf.cast(self.palette_head.palette.colours, tf.float32)
+        squares = tf.reduce_sum(tf.square(colours[:, None] - colours[None]), axis=-1)
+        filled = tf.range(self.head.num_outputs) < self.palette_head.palette.size
+        near = tf.where(filled, tf.exp(-squares / (2.0 * self.colour_spread**2)), 0.0)
+        return near / tf.reduce_sum(near, axis=1, keepdims=True)
 
     def _copy(self, slots: tf.Tensor) -> tf.Tensor:
         return tf.where(slots[:, :, None] == self._numbers(), self.copy_strength, 0.0)
@@ -191,15 +215,21 @@ def _take(x: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
 
 @tf.custom_gradient
 def _cross_entropy(
-    logits: tf.Tensor, hot: tf.Tensor
+    logits: tf.Tensor, targets: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
-    """Cross-entropy over the axis before the last; [..., N, S] to [..., S]."""
+    """How far predictions are from target probabilities; [..., N, S] to [..., S].
+
+    The divergence, that is the cross-entropy less the targets' own entropy: 0 if they agree.
+    """
     shifted = logits - tf.reduce_max(logits, axis=-2, keepdims=True)
     exponentials = tf.exp(shifted)
     total = tf.reduce_sum(exponentials, axis=-2, keepdims=True)
-    right = tf.reduce_sum(shifted * hot, axis=-2, keepdims=True)
+    logs = tf.math.log(tf.maximum(targets, 1e-9))
+    losses = tf.reduce_sum(targets * (logs - shifted), axis=-2) + tf.squeeze(
+        tf.math.log(total), axis=-2
+    )
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return upstream[..., None, :] * (exponentials / total - hot), None
+        return upstream[..., None, :] * (exponentials / total - targets), None
 
-    return tf.squeeze(tf.math.log(total) - right, axis=-2), gradient
+    return losses, gradient

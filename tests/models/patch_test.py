@@ -226,6 +226,27 @@ def test_training_on_chosen_patches_leaves_out_what_stands_still():
     np.testing.assert_allclose(everything, layer.loss(prediction.outputs, target), rtol=1e-5)
 
 
+def test_with_a_spread_a_near_colour_is_better_than_a_far_one():
+    """GREYS are 0, 90, 140 and 250; the palette has two empty slots beside them."""
+    model = build(colour_spread=40.0)
+    layer = model.outputs_layer
+    table = layer._spread_table().numpy()
+    np.testing.assert_allclose(table[:4, :4].sum(axis=1), 1.0, rtol=1e-6)
+    assert not table[:4, 4:].any()
+    expected = np.exp(-((GREYS.astype(float) - 140.0) ** 2) / (2 * 40.0**2))
+    grey = int(model.head.palette.encode(tf.constant([[[140]]], tf.uint8))[0, 0])
+    order = model.head.palette.encode(tf.constant(GREYS[None, :, None]))[0].numpy()
+    np.testing.assert_allclose(table[grey][order], expected / expected.sum(), rtol=1e-5)
+    frames = tf.constant(np.full((1, *SHAPE), 140, np.uint8))
+    outputs = np.zeros((4, 9, 6, 16), np.float32)
+    for row, slot in enumerate(order):
+        outputs[row, :, slot] = 5.0
+    losses = layer.loss(tf.constant(outputs), tf.tile(frames, [4, 1, 1, 1])).numpy()
+    assert losses[2] < losses[1] < losses[3] < losses[0] + 1e-6
+    perfect = np.log(np.maximum(table[grey], 1e-9))[None, None, :, None] * np.ones((1, 9, 1, 16))
+    np.testing.assert_allclose(layer.loss(tf.constant(perfect, tf.float32), frames), 0, atol=1e-5)
+
+
 def test_wrong_reward_weights():
     with pytest.raises(ValueError, match="needs 3 numbers"):
         build(reward_weights=(1.0, 2.0))
