@@ -57,6 +57,13 @@ setup(
     extras_require={
         "gpu": ["tensorflow[and-cuda]==2.15.1"],
         "baselines": ["dm-reverb==0.14.0"],  # The release that works with TensorFlow 2.15.
-        "dev": ["mypy>=1.10", "pytest>=8", "ruff>=0.8", "setuptools>=64", "wheel"],
+        "dev": [
+            "mypy>=1.10",
+            "pytest>=8",
+            "pytest-xdist>=3.6",
+            "ruff>=0.8",
+            "setuptools>=64",
+            "wheel",
+        ],
     },
 )

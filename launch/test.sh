@@ -10,4 +10,5 @@ ensure_environment dev
 .venv/bin/ruff check .
 .venv/bin/ruff format --check --quiet .
 .venv/bin/mypy
-exec .venv/bin/python -m pytest "$@"
+# Two workers: most of a test's time is Python preparing graphs, on one core.
+exec .venv/bin/python -m pytest -n 2 --dist loadfile "$@"

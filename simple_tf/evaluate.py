@@ -14,13 +14,17 @@ from absl import flags
 
 from simple_tf.evaluation.card import describe
 from simple_tf.evaluation.episodes import EvaluationStopped
-from simple_tf.evaluation.protocol import FINAL, EvaluationProtocol, protocol_for
+from simple_tf.evaluation.protocol import (
+    FINAL,
+    EvaluationProtocol,
+    protocol_for,
+    protocol_grid,
+)
 from simple_tf.training import command_line
 from simple_tf.training.configuration import ConfigurationError, configure
 from simple_tf.training.interruption import Interruption
 from simple_tf.training.policy_evaluation import (
     EvaluationTask,
-    protocol_grid,
     table,
     task_of_game,
     task_of_run,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+from collections.abc import Sequence
 
 import gin
 
@@ -63,6 +64,17 @@ def protocol_for(purpose: str) -> EvaluationProtocol:
     """Returns the protocol that gin has bound in the scope `purpose`, e.g. `in_training`."""
     with gin.config_scope(purpose):
         return EvaluationProtocol()
+
+
+def protocol_grid(
+    protocol: EvaluationProtocol, temperatures: Sequence[float], noops: Sequence[bool]
+) -> list[EvaluationProtocol]:
+    """Returns the protocol with every combination of temperature and start."""
+    return [
+        dataclasses.replace(protocol, temperature=temperature, noops=with_noops)
+        for with_noops in noops
+        for temperature in temperatures
+    ]
 
 
 def _check_count(name: str, value: object) -> None:

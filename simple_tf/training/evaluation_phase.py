@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -14,10 +13,17 @@ from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.card import write_card
 from simple_tf.evaluation.episodes import EvaluationStopped
 from simple_tf.evaluation.policy import Origin, PolicyEvaluation, PolicyEvaluator
-from simple_tf.evaluation.protocol import FINAL, IN_TRAINING, EvaluationProtocol, protocol_for
+from simple_tf.evaluation.protocol import (
+    FINAL,
+    IN_TRAINING,
+    EvaluationProtocol,
+    protocol_for,
+    protocol_grid,
+)
 from simple_tf.training.phase import Advance
 from simple_tf.training.policy_files import save_policy
 from simple_tf.training.run_directory import RunDirectory
+from simple_tf.training.run_videos import write_play
 from simple_tf.training.schedule import Schedule
 from simple_tf.training.world_model_evaluation_phase import is_due
 
@@ -75,6 +81,11 @@ class PolicyScorer:
         write_card(self._run.evaluation(name), evaluation.card())
         return evaluation
 
+    def show(self, name: str, evaluation: PolicyEvaluation) -> None:
+        """Writes videos of an evaluation's episodes under a name."""
+        for _ in write_play(self._run.videos, name, evaluation):
+            pass
+
     def _interactions(self, iteration: int) -> int:
         return sum(self._schedule.interactions(i) for i in range(iteration))
 
@@ -110,7 +121,7 @@ class EvaluationPhase:
         self._scorer = scorer
         self._schedule = schedule
         self._every = every
-        self._protocols = _grid(protocol_for(IN_TRAINING), temperatures, noops)
+        self._protocols = protocol_grid(protocol_for(IN_TRAINING), temperatures, noops)
         self._iteration = 0
 
     def size(self, iteration: int) -> int:
@@ -156,6 +167,7 @@ class FinalEvaluationPhase:
         schedule: of the run.
         temperatures: at which the policy plays; the first one is the main one.
         random_player: whether the random player is evaluated, too.
+        videos: whether to write videos of a typical and of the best episode.
     """
 
     name = "final_evaluation"
@@ -169,11 +181,13 @@ class FinalEvaluationPhase:
         schedule: Schedule,
         temperatures: Sequence[float] = (0.5,),
         random_player: bool = True,
+        videos: bool = True,
     ) -> None:
         self._scorer = scorer
         self._schedule = schedule
-        self._protocols = _grid(protocol_for(FINAL), temperatures, (True,))
+        self._protocols = protocol_grid(protocol_for(FINAL), temperatures, (True,))
         self._random_player = random_player
+        self._videos = videos
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""
@@ -197,6 +211,8 @@ class FinalEvaluationPhase:
     def _evaluate(self, protocol: EvaluationProtocol) -> Advance:
         suffix = "" if protocol is self._protocols[0] else _suffix(protocol)
         evaluation = self._scorer.score(f"final{suffix}", self._schedule.iterations, protocol)
+        if self._videos and not suffix:
+            self._scorer.show("final", evaluation)
         return Advance(0, {f"{name}{suffix}": v for name, v in evaluation.metrics().items()})
 
     def _evaluate_random(self) -> Advance:
@@ -211,16 +227,6 @@ def _run_parts(parts: Sequence[_Part], first: int) -> Iterator[Advance]:
         except EvaluationStopped:
             yield Advance(number, {})  # The loop sees that it is to stop, and saves this place.
             return
-
-
-def _grid(
-    protocol: EvaluationProtocol, temperatures: Sequence[float], noops: Sequence[bool]
-) -> list[EvaluationProtocol]:
-    return [
-        dataclasses.replace(protocol, temperature=temperature, noops=with_noops)
-        for with_noops in noops
-        for temperature in temperatures
-    ]
 
 
 def _suffix(protocol: EvaluationProtocol) -> str:

@@ -42,6 +42,7 @@ from simple_tf.training.run_directory import (
     RunDirectory,
     replace_text,
 )
+from simple_tf.training.run_videos import write_dream
 from simple_tf.training.schedule import Schedule
 from simple_tf.training.world_model_evaluation_phase import WorldModelEvaluationPhase
 from simple_tf.training.world_model_phase import WorldModelPhase
@@ -141,10 +142,19 @@ class Experiment:
             # Once more: by now everything has been built that ever is.
             replace_text(self.directory.configuration, gin.operative_config_str())
             if finished:
+                self._show_dream()
                 print(screen.closing(self.directory, self._description.game, position))
                 return None
         print(screen.interrupted(interruption.signal_name, position))
         return interruption.signal_name
+
+    def _show_dream(self) -> None:
+        """Leaves a video of the policy in its dream."""
+        learners = self.learners
+        learners.starts.load(self.store)
+        write_dream(
+            self.directory.videos, learners.model, learners.starts, learners.network, self._seed
+        )
 
     def _restored_position(self) -> Position:
         fields = self._checkpoints.restore()

@@ -8,25 +8,15 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from simple_tf.agents.acting import PolicyPlayer
 from simple_tf.agents.policy_network import PolicyNetwork
 from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.card import Card, write_card
-from simple_tf.evaluation.play_video import (
-    DREAM_FRAMES_PER_SECOND,
-    FRAMES_PER_SECOND,
-    choose_episodes,
-    dream_video,
-    episode_video,
-)
 from simple_tf.evaluation.policy import Origin, PolicyEvaluation, PolicyEvaluator
 from simple_tf.evaluation.protocol import EvaluationProtocol
-from simple_tf.evaluation.video import write_video
+from simple_tf.training.run_videos import write_dream, write_play
 from simple_tf.training.saved_run import SavedRun
 from simple_tf.training.t2t_import import load_imported
-
-_DREAMS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,11 +78,12 @@ class EvaluationTask:
     ) -> Iterator[Path]:
         """Writes a typical and the best episode of everybody's first evaluation, and a dream."""
         for name, evaluation in dict(reversed(results)).items():
-            for which, episode in choose_episodes(evaluation.episodes).items():
-                images = episode_video(evaluation.source, episode)
-                yield write_video(folder / f"{name}_{which}.mp4", images, FRAMES_PER_SECOND)
+            yield from write_play(folder, name, evaluation)
         if self.run is not None and any(e.origin is not None for _, e in results):
-            yield _write_dream(self.run, folder)
+            learners = self.run.learners()
+            yield write_dream(
+                folder, learners.model, learners.starts, learners.network, self.run.seed
+            )
 
 
 def task_of_run(run: SavedRun, which: str | None) -> EvaluationTask:
@@ -118,17 +109,6 @@ def task_of_game(name: str, policy_dir: Path | None) -> EvaluationTask:
         stack = network.observation_shape[0]
         contestant = Contestant(policy_dir.resolve().name, network, Origin(str(policy_dir)))
     return EvaluationTask(source, lambda: iter([contestant]), stack, 0, Path("evaluated"))
-
-
-def protocol_grid(
-    protocol: EvaluationProtocol, temperatures: Sequence[float], noops: Sequence[bool]
-) -> list[EvaluationProtocol]:
-    """Returns the protocol with every combination of temperature and start."""
-    return [
-        dataclasses.replace(protocol, temperature=temperature, noops=with_noops)
-        for with_noops in noops
-        for temperature in temperatures
-    ]
 
 
 def card_name(contestant: Contestant, protocol: EvaluationProtocol, seed: int) -> str:
@@ -165,13 +145,6 @@ def _fitting(network: object, directory: Path, source: GameSource) -> PolicyNetw
             f"{source.name} has {theirs[0]} and {theirs[1]}; is it the right game?"
         )
     return network
-
-
-def _write_dream(run: SavedRun, folder: Path) -> Path:
-    """Writes a video of the latest policy in the latest world model; returns its path."""
-    learners, environment = run.dream(_DREAMS)
-    images = dream_video(environment, PolicyPlayer(learners.network, 1.0, run.seed))
-    return write_video(folder / "dream.mp4", images, DREAM_FRAMES_PER_SECOND)
 
 
 def table(cards: Sequence[tuple[str, Card]]) -> str:

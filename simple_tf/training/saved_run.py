@@ -11,7 +11,6 @@ import tensorflow as tf
 from simple_tf.data.store import EpisodeStore
 from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
-from simple_tf.envs.simulated_environment import SimulatedEnvironment
 from simple_tf.evaluation.card import CardError, read_card
 from simple_tf.evaluation.policy import Origin
 from simple_tf.training.checkpoints import latest_state
@@ -89,16 +88,13 @@ class SavedRun:
         checkpoint = str(path.relative_to(self.directory.path))
         return network, Origin(checkpoint, fields["iteration"], fields["interactions"])
 
-    def dream(self, rollouts: int) -> tuple[Learners, SimulatedEnvironment]:
-        """Returns the latest world model and policy, and an environment inside the model."""
+    def learners(self) -> Learners:
+        """Returns the latest world model and policy, with start states from the newest play."""
         learners = build_learners(self._frame_shape, self._num_actions, self.seed)
         state = learners.checkpoint().read(latest_state(self.directory.checkpoints))
         state.expect_partial().assert_existing_objects_matched()
         learners.starts.load(EpisodeStore.open(self.directory.episodes))
-        environment = SimulatedEnvironment(
-            learners.model, learners.starts, batch_size=rollouts, seed=self.seed
-        )
-        return learners, environment
+        return learners
 
     def _best(self, iterations: Sequence[int]) -> int:
         """The iteration with the highest score in training; the latest of equal ones."""

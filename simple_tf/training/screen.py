@@ -65,6 +65,7 @@ def closing(directory: RunDirectory, game: str, position: Position) -> str:
         "checkpoints": directory.checkpoints,
         "evaluations": directory.evaluations,
         "filmstrips": directory.filmstrips,
+        "videos": directory.videos,
         "metrics": directory.metrics,
         "curves": f"tensorboard --logdir={directory.tensorboard}",
     }

@@ -12,6 +12,7 @@ from simple_tf.evaluation.filmstrip import filmstrip, write_filmstrip
 from simple_tf.evaluation.world_model import WorldModelEvaluator
 from simple_tf.training.phase import Advance
 from simple_tf.training.run_directory import RunDirectory
+from simple_tf.training.run_videos import write_comparison
 from simple_tf.training.schedule import Schedule
 
 # Parts of the rollout after which scores are reported; the original's choice.
@@ -24,7 +25,7 @@ class WorldModelEvaluationPhase:
 
     Args:
         evaluator: compares.
-        run: where filmstrips go.
+        run: where filmstrips go, and a video, which is always of the latest evaluation.
         store: the episodes.
         schedule: of the run.
         every: evaluate in every so many iterations, and in the last; 0: never.
@@ -73,6 +74,7 @@ class WorldModelEvaluationPhase:
             yield Advance(1, {})
             return
         write_filmstrip(self._run.filmstrip(iteration), result.examples)
+        write_comparison(self._run.videos, result.examples)
         metrics: dict[str, float] = {}
         for share in _SHARES_OF_HORIZON:
             steps = max(int(result.scores.horizon * share), 1)

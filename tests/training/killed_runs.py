@@ -36,13 +36,23 @@ def finish(run: Path, *bindings: str) -> str:
     return done.stdout
 
 
-def kill_once(run: Path, delay: float, *bindings: str) -> str:
-    """Starts the run and kills it after so many seconds of work; returns where it was."""
+def kill_once(run: Path, delay: float, *bindings: str, after_progress: bool = False) -> str:
+    """Starts the run and kills it; returns where it was.
+
+    Args:
+        run: the run's directory.
+        delay: seconds to wait before the kill.
+        *bindings: of gin.
+        after_progress: whether to wait first until the run has saved something new.
+    """
+    before = place(run)
     process = subprocess.Popen(
         command(run, *bindings), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert process.stdout is not None
     process.stdout.readline()  # The opening line: from here on it works.
+    while after_progress and process.poll() is None and place(run) == before:
+        time.sleep(0.05)
     time.sleep(delay)
     if process.poll() is not None:
         return "finished"
@@ -56,7 +66,10 @@ def place(run: Path) -> str:
     newest = sorted(run.glob("checkpoints/[0-9]*/contents.json"))[-1:]
     if not newest:
         return "before the first checkpoint"
-    position = json.loads(newest[0].read_text())["position"]
+    try:
+        position = json.loads(newest[0].read_text())["position"]
+    except FileNotFoundError:  # Removed by the run just now, for a newer one.
+        return place(run)
     return f"{position['iteration']} {position['phase']} {position['step']}"
 
 
@@ -102,7 +115,9 @@ def main() -> None:
     print(f"undisturbed: {seconds:.0f} s")
     draw = random.Random(options.seed)
     for number in range(options.kills):
-        where = kill_once(disturbed, draw.uniform(0.0, seconds / 4), *bindings)
+        # Every other time it may first get somewhere, so that all phases have their turn.
+        delay, progress = draw.uniform(0.0, seconds / 20), bool(number % 2)
+        where = kill_once(disturbed, delay, *bindings, after_progress=progress)
         print(f"kill {number + 1}: {where}", flush=True)
         assert where != "finished", "The run ended before it was killed often enough."
     print(finish(disturbed, *bindings))

@@ -6,8 +6,8 @@ import gin
 import pytest
 
 from simple_tf.evaluation.card import RANDOM, Card, read_card, write_card
-from simple_tf.evaluation.protocol import EvaluationProtocol
-from simple_tf.training.policy_evaluation import protocol_grid, table, task_of_game, task_of_run
+from simple_tf.evaluation.protocol import EvaluationProtocol, protocol_grid
+from simple_tf.training.policy_evaluation import table, task_of_game, task_of_run
 from simple_tf.training.policy_files import save_policy
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.saved_run import SavedRun
