@@ -46,6 +46,7 @@ class PatchModel(WorldModel):
         reward_units: width of the reward's hidden layer.
         copy_strength: see `PalettePatchOutputs`; other heads start from nothing.
         pixel_prior: see `PatchOutputs`.
+        colour_spread: see `PalettePatchOutputs`.
         loss_patches: see `PalettePatchOutputs`.
         pixel_weight: factor of the frame loss; a frame is a mean over pixels of which few change,
             so that at 1 the reward loss outweighs what moves.
@@ -70,6 +71,7 @@ class PatchModel(WorldModel):
         reward_units: int = 64,
         copy_strength: float = 5.0,
         pixel_prior: bool = True,
+        colour_spread: float = 0.0,
         loss_patches: int = 0,
         pixel_weight: float = 1.0,
         reward_clip: float = 0.01,
@@ -106,8 +108,10 @@ class PatchModel(WorldModel):
                 size,
                 hidden_size,
                 head,
+                self.normaliser.background,
                 pixel_prior,
                 copy_strength,
+                colour_spread,
                 loss_patches,
                 name="outputs",
                 **options,
@@ -144,7 +148,7 @@ class PatchModel(WorldModel):
         del seed
         self.check_history(frames)
         features = self._features(frames, self.check_actions(action))
-        outputs = self.outputs_layer(features, frames[:, -1])
+        outputs = self.outputs_layer(features, frames)
         return Prediction(state, outputs, self._reward_logits(features))
 
     @without_autograph
@@ -167,12 +171,12 @@ class PatchModel(WorldModel):
         actions = self.check_actions(actions)[:, known - 1 :]
         seen = self._seen(frames, actions, global_step, noise) if training else frames[:, :-1]
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
-        features = self._features(_merged(stacks), _merged(actions))
-        newest, targets = _merged(seen[:, known - 1 :]), _merged(frames[:, known:])
+        stacks, targets = _merged(stacks), _merged(frames[:, known:])
+        features = self._features(stacks, _merged(actions))
         if training:
-            pixel = self.outputs_layer.training_loss(features, newest, targets, noise.at(-1))
+            pixel = self.outputs_layer.training_loss(features, stacks, targets, noise.at(-1))
         else:
-            pixel = self.outputs_layer.loss(self.outputs_layer(features, newest), targets)
+            pixel = self.outputs_layer.loss(self.outputs_layer(features, stacks), targets)
         logits = tf.reshape(
             self._reward_logits(features), [-1, num_targets, self.num_reward_classes]
         )
@@ -225,7 +229,7 @@ class PatchModel(WorldModel):
         recorded = tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:])
 
         def advance(t: tf.Tensor, history: tf.Tensor, recorded: tf.TensorArray) -> tuple[Any, ...]:
-            outputs = self.outputs_layer(self._features(history, by_time[t]), history[:, -1])
+            outputs = self.outputs_layer(self._features(history, by_time[t]), history)
             draws = noise.at(t).uniform(tf.shape(by_time)[1:])
             use = (draws > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])

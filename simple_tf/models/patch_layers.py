@@ -14,7 +14,7 @@ _SUMMARY_CHANNELS = 8
 
 
 class FrameNormaliser(tf.Module):
-    """Shows a network what differs from the game's mean image.
+    """Shows a network what differs from the game's usual image.
 
     Args:
         frame_shape: (height, width, channels).
@@ -22,26 +22,27 @@ class FrameNormaliser(tf.Module):
 
     def __init__(self, frame_shape: tuple[int, int, int]) -> None:
         super().__init__(name="normaliser")
-        self.background = tf.Variable(np.full(frame_shape, 128.0, np.float32), trainable=False)
+        self.background = tf.Variable(np.full(frame_shape, 128, np.uint8), trainable=False)
         self.scale = tf.Variable(1.0 / 64.0, trainable=False)
         self.is_set = tf.Variable(False, trainable=False)
 
     def adapt(self, frames: np.ndarray) -> None:
-        """Takes the mean image of uint8 frames [N, H, W, C]; only the first call counts.
+        """Takes every pixel's median over uint8 frames [N, H, W, C]; only the first call counts.
 
         Later calls are ignored because the weights have been trained with the first image.
         """
         if bool(self.is_set.numpy()):
             return
-        mean = frames.mean(axis=0, dtype=np.float64)
-        deviation = float(np.sqrt(np.mean((frames - mean) ** 2)))
-        self.background.assign(mean)
+        # The lower one of two medians: a colour that the pixel really has had.
+        median = np.sort(frames, axis=0)[(len(frames) - 1) // 2]
+        deviation = float(np.sqrt(np.mean((frames - median.astype(np.float32)) ** 2)))
+        self.background.assign(median)
         self.scale.assign(1.0 / max(deviation, 1.0))
         self.is_set.assign(True)
 
     def __call__(self, frames: tf.Tensor) -> tf.Tensor:
         """Maps uint8 [..., H, W, C] to float32 of about unit deviation."""
-        return (tf.cast(frames, tf.float32) - self.background) * self.scale
+        return (tf.cast(frames, tf.float32) - tf.cast(self.background, tf.float32)) * self.scale
 
 
 class PatchSize:

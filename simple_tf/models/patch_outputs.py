@@ -50,17 +50,17 @@ class PatchOutputs(NamedLayer):
         )
         self.prior = self.add_variable_at("prior", self.shape, "zeros") if pixel_prior else None
 
-    def call(self, x: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
+    def call(self, x: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """Computes the outputs.
 
         Args:
             x: features, [B, rows, columns, channels].
-            newest: the newest frames, uint8 [B, H, W, C].
+            frames: the latest frames, uint8 [B, K, H, W, C], newest last.
 
         Returns:
             float32 [B, rows * columns, outputs, side * side].
         """
-        del newest
+        del frames
         outputs = self._product(x)
         return outputs if self.prior is None else outputs + self.prior * _PRIOR_SCALE
 
@@ -69,11 +69,11 @@ class PatchOutputs(NamedLayer):
         return self.head.loss(self._joined(outputs), frames)
 
     def training_loss(
-        self, x: tf.Tensor, newest: tf.Tensor, frames: tf.Tensor, noise: Noise
+        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, noise: Noise
     ) -> tf.Tensor:
-        """Returns the loss [B] of features on the frames that follow the newest."""
+        """Returns the loss [B] of features on the frames that follow the latest."""
         del noise
-        return self.loss(self(x, newest), frames)
+        return self.loss(self(x, frames), targets)
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the likeliest uint8 frames [B, H, W, C]."""
@@ -81,9 +81,7 @@ class PatchOutputs(NamedLayer):
 
     def _product(self, x: tf.Tensor) -> tf.Tensor:
         """Maps features [B, ..., channels] of N patches to [B, N, outputs, side * side]."""
-        flat = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), self.kernel)
-        num_patches = math.prod(x.shape[1:-1])
-        return tf.cast(tf.reshape(flat, [-1, num_patches, *self.shape[1:]]), tf.float32)
+        return _dense(x, self.kernel, self.shape[2])
 
     def _joined(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the outputs as heads know them, [B, H, W, outputs]."""
@@ -95,54 +93,75 @@ class PatchOutputs(NamedLayer):
 class PalettePatchOutputs(PatchOutputs):
     """As `PatchOutputs` for a palette head, in patches throughout.
 
+    Most pixels of the next frame have a colour that is on the screen already. So beside a logit
+    for every colour the network gives a pixel a few more, for sources: the colour that it has now,
+    that its neighbours have, that it had before, that it usually has. Each is added to the
+    logit of whatever colour the source shows.
+
     Args:
         size: how frames are cut.
         channels: width of the features.
         head: the palette's head.
+        background: the game's usual image, uint8 [H, W, C].
         pixel_prior: see `PatchOutputs`.
         copy_strength: by how many logits the newest frame's colour is ahead before training.
+        colour_spread: deviation, in units of a channel's 255, of the target around the true colour:
+            a prediction that is near in colour is then better than one that is far, and what has
+            been learned about one shade holds for its neighbours. 0: only the true colour counts.
         loss_patches: how many patches of a frame are trained on: those that change and, to fill
             up, random others. Most of a frame stands still and is right from the start; what is
             left out takes no time. 0: all.
         **options: see `NamedLayer`.
     """
 
+    # Where a pixel may take its colour from in the newest frame: (rows down, columns right).
+    NEIGHBOURS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
+
     def __init__(
         self,
         size: PatchSize,
         channels: int,
         head: PaletteHead,
+        background: tf.Variable,
         pixel_prior: bool,
         copy_strength: float,
+        colour_spread: float,
         loss_patches: int,
         **options: Any,
     ) -> None:
         super().__init__(size, channels, head, pixel_prior, **options)
         self.palette_head = head
+        self._background = background
         self.copy_strength = copy_strength
+        self.colour_spread = colour_spread
         self.loss_patches = min(loss_patches, size.num_patches)
+        self.num_sources = len(self.NEIGHBOURS) + 2
+        self.sources_kernel = self.add_variable_at(
+            "sources_kernel", (channels, self.num_sources * self.shape[2]), "zeros"
+        )
         # Pixels beyond the frame's edge, which only complete the patches, have no loss.
         ones = tf.ones([1, size.frame_height, size.frame_width, 1])
         self._inside = size.cut_flat(ones)  # [1, patches, side * side]
 
-    def call(self, x: tf.Tensor, newest: tf.Tensor) -> tf.Tensor:
+    def call(self, x: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`."""
-        return super().call(x, newest) + self._copy(self._slots(newest))
+        return super().call(x, frames) + self._copies(x, self._sources(frames))
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`."""
         return self._loss(outputs, self._slots(frames), self._inside)
 
     def training_loss(
-        self, x: tf.Tensor, newest: tf.Tensor, frames: tf.Tensor, noise: Noise
+        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, noise: Noise
     ) -> tf.Tensor:
         """See `PatchOutputs`; with `loss_patches`, of the chosen patches."""
         if not self.loss_patches:
-            return super().training_loss(x, newest, frames, noise)
-        now, target = self._slots(newest), self._slots(frames)
-        chosen = self._choose(now, target, noise)  # [B, N]
-        flat = tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]])
-        outputs = self._product(_take(flat, chosen)) + self._copy(_take(now, chosen))
+            return super().training_loss(x, frames, targets, noise)
+        sources, target = self._sources(frames), self._slots(targets)
+        chosen = self._choose(sources[0], target, noise)  # [B, N]
+        features = _take(tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]]), chosen)
+        outputs = self._product(features)
+        outputs += self._copies(features, [_take(source, chosen) for source in sources])
         if self.prior is not None:
             outputs += tf.gather(self.prior, chosen) * _PRIOR_SCALE
         inside = tf.gather(self._inside[0], chosen)
@@ -165,13 +184,47 @@ class PalettePatchOutputs(PatchOutputs):
         return tf.math.top_k(ranks, self.loss_patches, sorted=False)[1]
 
     def _loss(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
-        hot = tf.cast(slots[:, :, None] == self._numbers(), tf.float32)
-        losses = clipped(_cross_entropy(self._masked(outputs), hot), self.palette_head.clip)
+        losses = _cross_entropy(self._masked(outputs), self._targets(slots))
+        losses = clipped(losses, self.palette_head.clip)
         pixels = self.size.frame_height * self.size.frame_width
         return tf.reduce_sum(losses * inside, axis=[1, 2]) / pixels
 
-    def _copy(self, slots: tf.Tensor) -> tf.Tensor:
-        return tf.where(slots[:, :, None] == self._numbers(), self.copy_strength, 0.0)
+    def _targets(self, slots: tf.Tensor) -> tf.Tensor:
+        """Returns target probabilities [B, N, outputs, side * side] for slots [B, N, side * side].
+
+        With a spread, the colours' distances are taken between the tables' rows first: a table of
+        [outputs, outputs] numbers, however many pixels there are.
+        """
+        hot = tf.cast(slots[:, :, None] == self._numbers(), tf.float32)
+        if not self.colour_spread:
+            return hot
+        return tf.einsum("bnis,ij->bnjs", hot, self._spread_table())
+
+    def _spread_table(self) -> tf.Tensor:
+        """Returns the target probabilities of each colour, [outputs, outputs]."""
+        colours = tf.cast(self.palette_head.palette.colours, tf.float32)
+        squares = tf.reduce_sum(tf.square(colours[:, None] - colours[None]), axis=-1)
+        filled = tf.range(self.head.num_outputs) < self.palette_head.palette.size
+        near = tf.where(filled, tf.exp(-squares / (2.0 * self.colour_spread**2)), 0.0)
+        return near / tf.reduce_sum(near, axis=1, keepdims=True)
+
+    def _sources(self, frames: tf.Tensor) -> list[tf.Tensor]:
+        """Returns what the sources show, slots [B, patches, side * side] each; "now" is first."""
+        encode = self.palette_head.palette.encode
+        now, before = encode(frames[:, -1]), encode(frames[:, -2])  # [B, H, W]
+        usual = tf.broadcast_to(encode(self._background[None]), tf.shape(now))
+        moved = [_shifted(now, rows, columns) for rows, columns in self.NEIGHBOURS]
+        return [self.size.cut_flat(image[..., None]) for image in (*moved, before, usual)]
+
+    def _copies(self, x: tf.Tensor, sources: list[tf.Tensor]) -> tf.Tensor:
+        """Returns the sources' part of the outputs, [B, N, outputs, side * side]."""
+        strengths = tf.unstack(_dense(x, self.sources_kernel, self.shape[2]), axis=2)
+        strengths[0] += self.copy_strength
+        parts = [
+            tf.where(source[:, :, None] == self._numbers(), strength[:, :, None], 0.0)
+            for source, strength in zip(sources, strengths, strict=True)
+        ]
+        return tf.add_n(parts)
 
     def _slots(self, frames: tf.Tensor) -> tf.Tensor:
         """Returns the colours of uint8 frames as slots of the palette, [B, patches, pixels]."""
@@ -184,6 +237,22 @@ class PalettePatchOutputs(PatchOutputs):
         return tf.range(self.head.num_outputs)[:, None]
 
 
+def _dense(x: tf.Tensor, kernel: tf.Tensor, pixels: int) -> tf.Tensor:
+    """Maps features [B, ..., channels] of N patches to float32 [B, N, outputs, pixels]."""
+    flat = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), kernel)
+    shape = [-1, math.prod(x.shape[1:-1]), kernel.shape[1] // pixels, pixels]
+    return tf.cast(tf.reshape(flat, shape), tf.float32)
+
+
+def _shifted(x: tf.Tensor, rows: int, columns: int) -> tf.Tensor:
+    """Shows at every place of [B, H, W] what is so many rows below and columns to the right."""
+    if not rows and not columns:
+        return x
+    height, width = x.shape[1:]
+    padded = tf.pad(x, [[0, 0], [1, 1], [1, 1]], "SYMMETRIC")
+    return tf.slice(padded, [0, 1 + rows, 1 + columns], [-1, height, width])
+
+
 def _take(x: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
     """Takes patches [B, N] of each example of x [B, patches, ...]."""
     return tf.gather(x, chosen, batch_dims=1)
@@ -191,15 +260,21 @@ def _take(x: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
 
 @tf.custom_gradient
 def _cross_entropy(
-    logits: tf.Tensor, hot: tf.Tensor
+    logits: tf.Tensor, targets: tf.Tensor
 ) -> tuple[tf.Tensor, Callable[[tf.Tensor], tuple[tf.Tensor, None]]]:
-    """Cross-entropy over the axis before the last; [..., N, S] to [..., S]."""
+    """How far predictions are from target probabilities; [..., N, S] to [..., S].
+
+    The divergence, that is the cross-entropy less the targets' own entropy: 0 if they agree.
+    """
     shifted = logits - tf.reduce_max(logits, axis=-2, keepdims=True)
     exponentials = tf.exp(shifted)
     total = tf.reduce_sum(exponentials, axis=-2, keepdims=True)
-    right = tf.reduce_sum(shifted * hot, axis=-2, keepdims=True)
+    logs = tf.math.log(tf.maximum(targets, 1e-9))
+    losses = tf.reduce_sum(targets * (logs - shifted), axis=-2) + tf.squeeze(
+        tf.math.log(total), axis=-2
+    )
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return upstream[..., None, :] * (exponentials / total - hot), None
+        return upstream[..., None, :] * (exponentials / total - targets), None
 
-    return tf.squeeze(tf.math.log(total) - right, axis=-2), gradient
+    return losses, gradient

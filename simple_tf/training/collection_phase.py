@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import gin
 import tensorflow as tf
@@ -37,7 +37,7 @@ class CollectionPhase:
         num_slots: games side by side; 1 as in the original. More are faster, but with the same
             budget each of them sees less of a long game.
         temperature: of the policy's choice of actions.
-        random_hold: for how many steps the random player keeps an action on average.
+        random_hold: for how many steps the random player keeps an action, see `RandomPolicy`.
         seed: decides every draw.
     """
 
@@ -55,7 +55,7 @@ class CollectionPhase:
         num_input_frames: int,
         num_slots: int = 1,
         temperature: float = 1.0,
-        random_hold: float = 1.0,
+        random_hold: float | Sequence[float] = 1.0,
         seed: int = 0,
     ) -> None:
         self._source = source

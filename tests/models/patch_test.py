@@ -109,13 +109,13 @@ def test_patches_are_cut_and_joined_without_loss():
     np.testing.assert_array_equal(patches[1, 1, 0, (2 * 4 + 3) * 3 :][:3], x[1, 6, 3])
 
 
-def test_the_normaliser_takes_the_first_mean_image_and_keeps_it():
+def test_the_normaliser_takes_the_first_median_image_and_keeps_it():
     frames = np.random.RandomState(0).randint(0, 256, (50, *SHAPE)).astype(np.uint8)
     normaliser = FrameNormaliser(SHAPE)
     normaliser.adapt(frames)
+    np.testing.assert_array_equal(normaliser.background, np.sort(frames, axis=0)[24])
     shown = normaliser(tf.constant(frames)).numpy()
-    np.testing.assert_allclose(shown.mean(axis=0), 0.0, atol=1e-5)
-    assert abs(shown.std() - 1.0) < 1e-3
+    assert abs(np.sqrt((shown**2).mean()) - 1.0) < 1e-3
     normaliser.adapt(np.zeros_like(frames))
     np.testing.assert_array_equal(normaliser(tf.constant(frames)), shown)
 
@@ -224,6 +224,49 @@ def test_training_on_chosen_patches_leaves_out_what_stands_still():
     np.testing.assert_allclose(loss, layer._loss(outputs, slots, inside), rtol=1e-5)
     everything = all_patches.window_losses(*arguments, StatelessNoise((0, 1))).pixel
     np.testing.assert_allclose(everything, layer.loss(prediction.outputs, target), rtol=1e-5)
+
+
+def test_with_a_spread_a_near_colour_is_better_than_a_far_one():
+    """GREYS are 0, 90, 140 and 250; the palette has two empty slots beside them."""
+    model = build(colour_spread=40.0)
+    layer = model.outputs_layer
+    table = layer._spread_table().numpy()
+    np.testing.assert_allclose(table[:4, :4].sum(axis=1), 1.0, rtol=1e-6)
+    assert not table[:4, 4:].any()
+    expected = np.exp(-((GREYS.astype(float) - 140.0) ** 2) / (2 * 40.0**2))
+    grey = int(model.head.palette.encode(tf.constant([[[140]]], tf.uint8))[0, 0])
+    order = model.head.palette.encode(tf.constant(GREYS[None, :, None]))[0].numpy()
+    np.testing.assert_allclose(table[grey][order], expected / expected.sum(), rtol=1e-5)
+    frames = tf.constant(np.full((1, *SHAPE), 140, np.uint8))
+    outputs = np.zeros((4, 9, 6, 16), np.float32)
+    for row, slot in enumerate(order):
+        outputs[row, :, slot] = 5.0
+    losses = layer.loss(tf.constant(outputs), tf.tile(frames, [4, 1, 1, 1])).numpy()
+    assert losses[2] < losses[1] < losses[3] < losses[0] + 1e-6
+    perfect = np.log(np.maximum(table[grey], 1e-9))[None, None, :, None] * np.ones((1, 9, 1, 16))
+    np.testing.assert_allclose(layer.loss(tf.constant(perfect, tf.float32), frames), 0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (0, lambda f, b: f[:, 3]),
+        (1, lambda f, b: np.concatenate([f[:, 3, :1], f[:, 3, :-1]], axis=1)),
+        (4, lambda f, b: np.concatenate([f[:, 3, :, 1:], f[:, 3, :, -1:]], axis=2)),
+        (5, lambda f, b: f[:, 2]),
+        (6, lambda f, b: np.broadcast_to(b, f[:, 3].shape)),
+    ],
+)
+def test_a_pixel_can_take_its_colour_from_a_source(source, expected):
+    model = build(copy_strength=0.0)
+    model.normaliser.background.assign(window(seed=9)[0][0, 0])
+    frames = window()[0][:, :4]
+    kernel = np.zeros(model.outputs_layer.sources_kernel.shape, np.float32)
+    kernel[:, source * 16 : (source + 1) * 16] = 1.0
+    model.outputs_layer.sources_kernel.assign(kernel)
+    outputs = model.outputs_layer(tf.ones([3, 3, 3, 8]), frames)
+    background = model.normaliser.background.numpy()
+    np.testing.assert_array_equal(model.decode(outputs), expected(frames.numpy(), background))
 
 
 def test_wrong_reward_weights():

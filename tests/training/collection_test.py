@@ -132,6 +132,13 @@ def test_held_actions_are_kept_for_so_many_steps_on_average():
     assert np.bincount(actions.ravel(), minlength=6).min() > 2_000
 
 
+def test_games_can_take_turns_with_holding():
+    policy = RandomPolicy(6, seed=3, hold=(1, 12))
+    actions = np.stack([policy(np.zeros((5, 1))) for _ in range(4_000)])
+    changes = (actions[1:] != actions[:-1]).mean(axis=0)
+    np.testing.assert_allclose(changes, np.array([1, 1 / 12, 1, 1 / 12, 1]) * 5 / 6, atol=0.02)
+
+
 def test_without_holding_every_step_draws_anew():
     plain, held = RandomPolicy(6, seed=3), RandomPolicy(6, seed=3, hold=1)
     for _ in range(20):
