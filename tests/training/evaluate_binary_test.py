@@ -70,11 +70,13 @@ def test_all_policies_of_a_run(run):
     ]
     assert "policies/iteration_001, greedy" in done.stdout
     videos = {path.name for path in (run / "videos").iterdir()}
-    assert {
+    assert videos == {
         "dream.mp4",
+        "final_best_episode.mp4",  # The run's own.
+        "final_median_episode.mp4",
         "iteration_001_best_episode.mp4",
         "iteration_001_median_episode.mp4",
-    } == videos
+    }
 
 
 @pytest.mark.parametrize(
