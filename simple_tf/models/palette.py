@@ -75,6 +75,14 @@ class Palette(tf.Module):
 
     def encode(self, frames: tf.Tensor) -> tf.Tensor:
         """Maps uint8 frames [..., C] to int32 slots [...]; unknown colours to the nearest."""
+        if self.channels > 1:
+            return self._search(frames)
+        # There are only 256 greys: search for each of them once, and look all pixels up.
+        greys = tf.cast(tf.range(256), tf.uint8)[:, tf.newaxis]
+        return tf.gather(self._search(greys), tf.cast(frames[..., 0], tf.int32))
+
+    def _search(self, frames: tf.Tensor) -> tf.Tensor:
+        """As `encode`, pixel by pixel."""
         keys = _pack(frames)
         positions = self._positions(keys)
         slots = tf.gather(self._sorted_slots, positions)
