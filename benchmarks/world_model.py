@@ -4,6 +4,7 @@ r"""Speed of the world models, as shares of this machine's matrix-multiply rate.
 
 For the full-size stochastic-discrete model (both kinds of input) and for a small one: one simulated
 step at batch 16, bit prediction included, and one training step at batch 4 with 6 target frames.
+For the model of cpu.gin: a simulated step at batch 32, and a training step as that file has it.
 Other jobs disturb absolute times, so every timed call stands between two measurements of the
 matrix-multiply rate, and the share printed is the median over the calls. Every line is measured in
 a process of its own, whose peak memory is printed too.
@@ -28,18 +29,31 @@ from simple_tf.models.adafactor import Adafactor
 from simple_tf.models.heads import PaletteHead, SoftmaxHead
 from simple_tf.models.interface import State, WorldModel
 from simple_tf.models.palette import Palette
+from simple_tf.models.patch import PatchModel
 from simple_tf.models.stochastic_discrete import StochasticDiscreteModel
 from simple_tf.models.trainer import WorldModelTrainer
+from simple_tf.training import experiment  # noqa: F401  # Makes all of cpu.gin known to gin.
+from simple_tf.training.configuration import configure
+from simple_tf.training.networks import build_world_model
 
 _QUICK = flags.DEFINE_bool("quick", False, "Fewer repetitions, and less XLA.")
+
+
+class Sizes(NamedTuple):
+    """Of frames and batches."""
+
+    frame_shape: tuple[int, int, int]
+    step_batch: int
+    train_batch: int
+    num_targets: int
+
 
 _FRAME_SHAPE = (105, 80, 3)
 _NUM_ACTIONS = 6
 _NUM_INPUTS = 4
-_NUM_TARGETS = 6
-_STEP_BATCH = 16
-_TRAIN_BATCH = 4
 _MATRIX_SIZE = 1024
+_SIZES = Sizes(_FRAME_SHAPE, step_batch=16, train_batch=4, num_targets=6)
+_CPU_SIZES = Sizes((52, 40, 1), step_batch=32, train_batch=16, num_targets=4)
 
 # The original (Tensor2Tensor 1.15.7, TensorFlow 1.15.5): one simulated step of the full-size model
 # at batch 16 on two threads of a quiet machine with two cores, whose matrix-multiply rate in
@@ -51,7 +65,7 @@ _ORIGINAL_MATMUL_GFLOPS = 150
 class Case(NamedTuple):
     """One line of the table."""
 
-    size: str  # "full" or "small".
+    size: str  # "full", "small" or "cpu".
     inputs: str  # "carried" or "stacked".
     what: str  # "step" or "train".
     xla: bool
@@ -154,30 +168,49 @@ def _seconds(call: Callable[[], tf.Tensor]) -> float:
     return time.perf_counter() - begin
 
 
+def _sizes(case: Case) -> Sizes:
+    return _CPU_SIZES if case.size == "cpu" else _SIZES
+
+
 def _model(case: Case) -> WorldModel:
+    if case.size == "cpu":
+        return _cpu_preset()
     if case.size == "full":
         return StochasticDiscreteModel(
             _FRAME_SHAPE, _NUM_ACTIONS, SoftmaxHead(_FRAME_SHAPE[2]), inputs=case.inputs
         )
     palette = Palette(16)
-    palette.update(_frames(1, 1))
+    palette.update(_frames(_FRAME_SHAPE, 1, 1))
     head = PaletteHead(palette)
     return StochasticDiscreteModel(
         _FRAME_SHAPE, _NUM_ACTIONS, head, inputs=case.inputs, hidden_size=16
     )
 
 
-def _frames(batch: int, length: int) -> np.ndarray:
-    """Random frames of the 16 colours that the small model's palette has."""
-    grays = np.random.default_rng(0).integers(0, 16, (batch, length, *_FRAME_SHAPE[:2], 1))
-    return (grays * 17).repeat(3, axis=-1).astype(np.uint8)
+def _cpu_preset() -> WorldModel:
+    """The model of cpu.gin, with a palette of the colours that `_frames` uses."""
+    configure(["cpu.gin"], [])
+    model = build_world_model(_CPU_SIZES.frame_shape, _NUM_ACTIONS, 0)
+    assert isinstance(model, PatchModel)
+    assert isinstance(model.head, PaletteHead)
+    frames = _frames(_CPU_SIZES.frame_shape, 1, 1)
+    model.head.palette.update(frames)
+    model.adapt(frames[:, 0])
+    return model
+
+
+def _frames(shape: tuple[int, int, int], batch: int, length: int) -> np.ndarray:
+    """Random frames of 16 greys."""
+    height, width, channels = shape
+    greys = np.random.default_rng(0).integers(0, 16, (batch, length, height, width, 1))
+    return (greys * 17).repeat(channels, axis=-1).astype(np.uint8)
 
 
 def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
     """One simulated step as an environment takes it: state, frame and reward come out."""
-    model = _model(case)
-    frames = tf.constant(_frames(_STEP_BATCH, _NUM_INPUTS))
-    actions = tf.zeros([_STEP_BATCH, _NUM_INPUTS], tf.int32)
+    model, sizes = _model(case), _sizes(case)
+    frames = tf.constant(_frames(sizes.frame_shape, sizes.step_batch, _NUM_INPUTS))
+    actions = tf.zeros([sizes.step_batch, _NUM_INPUTS], tf.int32)
     seed = tf.constant([0, 0])
     state = model.initial_state(frames, actions[:, 1:])
 
@@ -196,16 +229,24 @@ def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
 
 def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
     trainer = WorldModelTrainer(_model(case), Adafactor(1e-3), jit_compile=case.xla)
-    length = _NUM_INPUTS + _NUM_TARGETS
+    sizes = _sizes(case)
+    length = _NUM_INPUTS + sizes.num_targets
     window = (
-        tf.constant(_frames(_TRAIN_BATCH, length)),
-        tf.zeros([_TRAIN_BATCH, length - 1], tf.int32),
-        tf.ones([_TRAIN_BATCH, length - 1], tf.int32),
+        tf.constant(_frames(sizes.frame_shape, sizes.train_batch, length)),
+        tf.zeros([sizes.train_batch, length - 1], tf.int32),
+        tf.ones([sizes.train_batch, length - 1], tf.int32),
     )
     graph = tf.function(trainer.apply, autograph=False).get_concrete_function(*window).graph
+    return (lambda: trainer.train_step(*window)["loss"]), graph, _loop_trips(case)
+
+
+def _loop_trips(case: Case) -> int:
+    """How often the model's loop over a window runs in a training step."""
+    targets = _sizes(case).num_targets
+    if case.size == "cpu":
+        return targets - 1  # The frames that are fed back; all steps are then one batch.
     # A stepwise model also predicts the input frames after the first.
-    calls = length - 1 if case.inputs == "carried" else _NUM_TARGETS
-    return (lambda: trainer.train_step(*window)["loss"]), graph, calls
+    return _NUM_INPUTS - 1 + targets if case.inputs == "carried" else targets
 
 
 def in_own_process(case: Case, repetitions: int) -> Result:
@@ -218,7 +259,7 @@ def report(case: Case, result: Result) -> str:
     """Returns one line of the table."""
     name = f"{case.size:5} {case.inputs:7} {case.what:5} {'XLA' if case.xla else '':3}"
     line = (
-        f"{name} {1e3 * result.seconds:8.0f} ms  {result.gflop:7.1f} GFLOP  "
+        f"{name} {1e3 * result.seconds:8.1f} ms  {result.gflop:7.1f} GFLOP  "
         f"{result.gflop / result.seconds:5.0f} GFLOP/s  {100 * result.share:3.0f} % of "
         f"{result.matmul_gflops:3.0f}  first call {result.first_call_seconds:5.1f} s  "
         f"peak {result.peak_gb:4.1f} GB"
@@ -239,13 +280,16 @@ def cases(quick: bool) -> list[Case]:
     compiled = [Case("small", "stacked", "step", True)]
     if not quick:
         compiled += [Case("small", "stacked", "train", True), Case("full", "carried", "step", True)]
-    return full + small + compiled
+    preset = [
+        Case("cpu", "stacked", what, xla) for what in ("step", "train") for xla in (False, True)
+    ]
+    return full + small + compiled + preset
 
 
 def main(_: Sequence[str]) -> None:
     print(f"matrix multiply, float32, {_MATRIX_SIZE}^3: {matmul_gflops(20):.0f} GFLOP/s")
     print(
-        f"step: batch {_STEP_BATCH}; train: batch {_TRAIN_BATCH}, {_NUM_TARGETS} target frames; "
+        "step: batch 16; train: batch 4, 6 target frames (cpu: 32; 16, 4); "
         f"the original took {_ORIGINAL_STEP_SECONDS} s for a full step on a quiet machine"
     )
     for case in cases(_QUICK.value):

@@ -13,6 +13,8 @@ from simple_tf.reporting.runs import find_runs
 from simple_tf.reporting.writing import MARKDOWN, SPREADSHEET, renew_readme, write_report
 from simple_tf.training import command_line
 
+_RECORDED = "results"
+
 _RUNS = flags.DEFINE_multi_string(
     "runs", None, "Run directories, or folders that hold some at any depth.", required=True
 )
@@ -26,7 +28,7 @@ def main(_: list[str]) -> int:
     # The repository's README has a table of the runs in results/ beside it.
     for folder in folders:
         readme = folder.resolve().parent / "README.md"
-        if folder.is_dir() and renew_readme(readme, find_runs([folder])):
+        if folder.resolve().name == _RECORDED and renew_readme(readme, find_runs([folder])):
             print(f"table     {readme}")
     output_dir = Path(_OUTPUT_DIR.value) if _OUTPUT_DIR.value else folders[0] / "report"
     page = write_report(folders, output_dir)

@@ -77,6 +77,9 @@ class PPOLearner(tf.Module):
         hidden_iterations: float = 0.1,
     ) -> None:
         super().__init__(name="ppo_learner")
+        for name, value in {"discount": discount, "gae_lambda": gae_lambda}.items():
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"PPOLearner.{name} must be from 0 to 1, not {value!r}.")
         self.network = network
         self.optimizer = optimizer
         self.discount = discount

@@ -99,9 +99,11 @@ class Result:
 
     @property
     def random_score(self) -> float | None:
-        """The random player's score by the same protocol, or else the paper's."""
+        """The random player's score by the same protocol, or else the paper's; None: unknown."""
         own = [run.random.statistics.mean for run in self.runs if run.random is not None]
-        return sum(own) / len(own) if own else load_paper_scores().mean(self.game, RANDOM)
+        if own:
+            return sum(own) / len(own)
+        return None if self.cut_short else load_paper_scores().mean(self.game, RANDOM)
 
     @property
     def normalized(self) -> list[float] | None:
@@ -139,7 +141,8 @@ class Result:
         random = [score for run in self.runs if run.random for score in run.random.returns]
         if not random:
             known = load_paper_scores().mean(self.game, RANDOM)
-            if known is None:
+            # The paper's random player played to the end.
+            if known is None or self.cut_short:
                 return None
             random = [known, known]
         low, _ = difference_interval(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from types import FrameType, TracebackType
 from typing import Any
@@ -39,6 +40,8 @@ class Interruption:
     def _remember(self, number: int, frame: FrameType | None) -> None:
         self._received = number
         self._restore()
+        # At once, or whoever pressed Ctrl-C would press it again. No `print`: it may be inside one.
+        os.write(2, b"\nStopping after the work at hand; once more ends at once.\n")
 
     def _restore(self) -> None:
         for number, handler in self._previous.items():

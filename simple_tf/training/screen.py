@@ -84,7 +84,7 @@ def scores(directory: RunDirectory, game: str) -> list[str]:
     paper = load_paper_scores().find(game, SD)
     if paper is not None:
         spread = "" if paper.std is None else f" ± {paper.std:.4g}"
-        rows.append(("the paper's SD", f"{paper.mean:.4g}{spread} (5 runs, 100K interactions)"))
+        rows.append(("paper's SD", f"{paper.mean:.4g}{spread} over 5 runs, 100K interactions"))
     return [f"  {name:<13} {text}" for name, text in rows if text]
 
 
@@ -95,7 +95,8 @@ def _score(path: Path) -> str | None:
     numbers = card.statistics
     spread = "" if numbers.std is None else f" ± {numbers.std:.4g}"
     how = "" if card.temperature is None else f", temperature {card.temperature:g}"
-    return f"{numbers.mean:.4g}{spread} ({card.episodes} episodes{how})"
+    cut = f", {card.unfinished} of them cut short" if card.unfinished else ""
+    return f"{numbers.mean:.4g}{spread} over {card.episodes} episodes{cut}{how}"
 
 
 def duration(seconds: float) -> str:

@@ -65,11 +65,11 @@ def test_the_closing_compares_with_random_and_with_the_paper(tmp_path):
     write_card(run.evaluation("final"), _card("policy", (20.0, 22.0), 0.5))
     text = screen.closing(run, "freeway", Position(interactions=102_400, seconds=3600.0))
     assert "102,400 interactions, 1:00:00 of work" in text
-    assert "random player 0 ± 0 (2 episodes)" in text
-    assert "this policy   21 ± 1.414 (2 episodes, temperature 0.5)" in text
-    assert "the paper's SD 20.3" in text
+    assert "random player 0 ± 0 over 2 episodes\n" in text
+    assert "this policy   21 ± 1.414 over 2 episodes, temperature 0.5" in text
+    assert "paper's SD    20.3" in text
 
 
 def test_a_game_that_the_paper_does_not_have(tmp_path):
     text = screen.closing(RunDirectory(tmp_path), "my_game:Game-v0", Position())
-    assert "the paper's" not in text
+    assert "paper's SD" not in text
