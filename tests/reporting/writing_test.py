@@ -108,13 +108,17 @@ def test_the_binary(runs, tmp_path):
     assert "4 runs (4 finished)" in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_the_binary_renews_the_readme_beside_the_runs(runs):
+def test_the_binary_renews_the_readme_beside_the_recorded_results_only(runs):
     readme = runs.parent / "README.md"
     readme.write_text(f"{BEGIN}\n{END}\n")
     done = _report("--runs=runs", cwd=runs.parent)
     assert done.returncode == 0, done.stderr
-    assert "| Freeway | sd |" in readme.read_text()
     assert (runs / "report" / "index.html").exists()
+    assert readme.read_text() == f"{BEGIN}\n{END}\n"
+    runs.rename(runs.parent / "results")
+    done = _report("--runs=results", cwd=runs.parent)
+    assert done.returncode == 0, done.stderr
+    assert "| Freeway | sd |" in readme.read_text()
 
 
 @pytest.mark.parametrize("folder", ["empty", "nowhere"])
