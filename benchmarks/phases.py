@@ -29,7 +29,7 @@ from typing import NamedTuple
 import gin
 import numpy as np
 import tensorflow as tf
-from absl import app, flags
+from absl import app, flags, logging
 from world_model import count_flops, loop_trips, matmul_gflops  # Beside this file.
 
 from simple_tf.agents.acting import PolicyPlayer
@@ -282,7 +282,8 @@ def _policy_tasks(parts: Parts, steps: int) -> tuple[Task, Task]:
 
 def _evaluation_task(parts: Parts, quick: bool) -> Task:
     planned = protocol_for(IN_TRAINING)
-    protocol = EvaluationProtocol(episodes=planned.episodes, max_steps=50 if quick else 200)
+    cap = 100 if quick else planned.max_steps
+    protocol = EvaluationProtocol(episodes=planned.episodes, max_steps=cap)
     evaluator = PolicyEvaluator(parts.source, protocol, parts.learners.model.num_input_frames)
 
     def evaluate() -> int:
@@ -299,8 +300,9 @@ def _bound(name: str) -> Sequence[object]:
 
 def rates_of(configuration: str, game: str, bindings: Sequence[str], quick: bool) -> list[Rate]:
     """Measures one configuration; to be called in a fresh process."""
+    logging.use_absl_handler()  # As `app.run` would: keeps gin quiet about where it looks.
     with tempfile.TemporaryDirectory() as directory:
-        parts = Parts(configuration, game, bindings, Path(directory), 400 if quick else 3200)
+        parts = Parts(configuration, game, bindings, Path(directory), 400 if quick else 6400)
         return [measure(task, 1 if quick else 5) for task in tasks(parts, quick)]
 
 

@@ -302,7 +302,7 @@ def train_call(hidden: int, batch: int, channels_last: bool) -> Callable[[], obj
         (total / _TARGETS).backward()
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
-        return float(total)
+        return float(total.detach())
 
     return train
 

@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from simple_tf.evaluation.diagnosis import Mean, Measurements, RewardClass
+from simple_tf.evaluation.diagnosis import Measurements, RewardClass
 from simple_tf.evaluation.novelty import EXPECTED_SHARE
 from simple_tf.evaluation.reward_quality import RewardCounts
 
@@ -20,6 +20,7 @@ from simple_tf.evaluation.reward_quality import RewardCounts
 _ENOUGH_REWARDS = 10
 # Rewards of one kind are judged if real play has at least so many.
 _FEWEST_EVENTS = 5
+_TOO_FEW = f"real play has fewer than {_FEWEST_EVENTS} rewards of either kind"
 
 Judgement = tuple[float | None, str]
 """An error from 0 to 1, or None where nothing can be said; and what was found, as a clause."""
@@ -88,31 +89,40 @@ def _data(measured: Measurements) -> Judgement:
 
 
 def _at_sight(measured: Measurements) -> Judgement:
-    return _reward_error(measured, lambda one: one.at_sight, "from the real frames before it")
-
-
-def _dreamed(measured: Measurements) -> Judgement:
-    where = f"in dreams of {measured.horizon} steps under the real actions"
-    return _reward_error(measured, lambda one: one.dreamed, where)
-
-
-def _reward_error(
-    measured: Measurements, counts_of: Callable[[RewardClass], RewardCounts], where: str
-) -> Judgement:
-    """1 minus the mean F1 over the rewards that occur often enough; none that never should come."""
-    judged = [one for one in measured.rewards if counts_of(one).real >= _FEWEST_EVENTS]
+    """1 minus the mean F1 of the rewards that occur often enough."""
+    judged = _frequent(measured)
     if not judged:
-        return None, f"real play has fewer than {_FEWEST_EVENTS} rewards of either kind"
-    scores = [counts_of(one).f1 or 0.0 for one in judged]
-    texts = [f"{_quality(counts_of(one))} of the rewards {one.reward:+d}" for one in judged]
-    return 1.0 - sum(scores) / len(scores), f"{where} the model finds {' and '.join(texts)}"
+        return None, _TOO_FEW
+    scores = [one.at_sight.f1 or 0.0 for one in judged]
+    found = _found(judged, lambda one: one.at_sight)
+    finding = f"from the real frames before it the model finds {found}"
+    return 1.0 - sum(scores) / len(scores), finding
 
 
-def _quality(counts: RewardCounts) -> str:
-    precision = (
-        "" if counts.precision is None else f" ({counts.precision:.0%} of those it gives are real)"
-    )
-    return f"{counts.recall or 0.0:.0%}{precision}"
+def _in_dreams(measured: Measurements) -> Judgement:
+    """The part of the F1 at sight that is lost on the way: what is never found is no loss here."""
+    judged = _frequent(measured)
+    at_sight = sum(one.at_sight.f1 or 0.0 for one in judged)
+    if not at_sight:
+        return None, "the model finds none at sight" if judged else _TOO_FEW
+    kept = sum(one.dreamed.f1 or 0.0 for one in judged) / at_sight
+    found = _found(judged, lambda one: one.dreamed)
+    finding = f"within {measured.horizon} steps under the real actions the model finds {found}"
+    return 1.0 - kept, finding
+
+
+def _frequent(measured: Measurements) -> list[RewardClass]:
+    return [one for one in measured.rewards if one.at_sight.real >= _FEWEST_EVENTS]
+
+
+def _found(rewards: Sequence[RewardClass], counts_of: Callable[[RewardClass], RewardCounts]) -> str:
+    return " and ".join(f"{_quality(counts_of(one), one.reward)}" for one in rewards)
+
+
+def _quality(counts: RewardCounts, reward: int) -> str:
+    precision = counts.precision
+    true = "" if precision is None else f" ({precision:.0%} of those it gives are real)"
+    return f"{counts.recall or 0.0:.0%} of the rewards {reward:+d}{true}"
 
 
 def _pixels(measured: Measurements) -> Judgement:
@@ -120,7 +130,7 @@ def _pixels(measured: Measurements) -> Judgement:
     if share is None:
         return None, "nothing moved"
     mass = measured.motion.visible_mass[-1]
-    fading = "" if mass is None else f", and what moves keeps {mass:.0%} of its mass to the end"
+    fading = "" if mass is None else f", and what moves ends with {mass:.0%} of its mass"
     return 1.0 - share, f"of the pixels that change the model shows {share:.0%} right{fading}"
 
 
@@ -133,12 +143,14 @@ def _novelty(measured: Measurements) -> Judgement:
 
 
 def _returns(measured: Measurements) -> Judgement:
+    """Only what dreams pay too much: what they fail to pay is a matter of the rewards."""
     returns = measured.returns
     finding = (
         f"the policy earns {returns.acted.mean:.2f} per rollout in its dreams, "
         f"{returns.real.mean:.2f} in the game from the same states"
     )
-    return _excess_error(returns.acted_excess, returns.real.std), finding
+    excess = returns.acted_excess
+    return _beyond_chance(excess.mean, excess.error, returns.real.std), finding
 
 
 def _value(measured: Measurements) -> Judgement:
@@ -146,15 +158,15 @@ def _value(measured: Measurements) -> Judgement:
     if value is None:
         return None, "all episodes were cut too early to know what came after"
     finding = (
-        f"where rollouts end the policy expects {value.predicted.mean:.2f} more, and earns "
-        f"{value.earned.mean:.2f}"
+        f"where rollouts end the policy expects {value.predicted.mean:.2f} to come, and "
+        f"{value.earned.mean:.2f} comes"
     )
-    return _excess_error(value.excess, value.earned.std), finding
+    return _beyond_chance(abs(value.excess.mean), value.excess.error, value.earned.std), finding
 
 
-def _excess_error(excess: Mean, spread: float) -> float:
+def _beyond_chance(difference: float, error: float, spread: float) -> float:
     """A difference beyond two standard errors, against the spread, or a reward if that is less."""
-    size = max(abs(excess.mean) - 2.0 * excess.error, 0.0)
+    size = max(difference - 2.0 * error, 0.0)
     return size / (size + max(spread, 1.0))
 
 
@@ -197,7 +209,7 @@ _RULES: tuple[tuple[str, float, Callable[[Measurements], Judgement], str], ...] 
     (
         "the rewards in dreams",
         0.4,
-        _dreamed,
+        _in_dreams,
         "shorter rollouts (ROLLOUT_LENGTH), or longer training windows "
         "(WorldModelPhase.num_target_frames)",
     ),

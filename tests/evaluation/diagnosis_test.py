@@ -15,6 +15,7 @@ from simple_tf.evaluation.dreams import Dreamer
 from simple_tf.evaluation.episodes import EvaluationStopped
 from simple_tf.evaluation.gaps import find_gaps, largest, verdict
 from simple_tf.evaluation.novelty import Novelty
+from simple_tf.evaluation.reward_quality import RewardCounts
 from simple_tf.evaluation.segments import cut_segments, record_episodes
 
 from .ring import DISCOUNT, STACK, RingModel, RingPolicy
@@ -145,6 +146,25 @@ def test_dreams_that_pay_too_much(perfect):
     assert largest(find_gaps(measured)).name == "the dreamed return"
     noise = dataclasses.replace(perfect.returns, acted_excess=Mean(4.0, 2.1, 1.0))
     assert largest(find_gaps(dataclasses.replace(perfect, returns=noise))) is None
+    less = dataclasses.replace(perfect.returns, acted_excess=Mean(-4.0, 0.1, 1.0))
+    assert largest(find_gaps(dataclasses.replace(perfect, returns=less))) is None
+
+
+def test_rewards_that_get_lost_on_the_way(perfect):
+    lost = tuple(
+        dataclasses.replace(one, dreamed=RewardCounts(one.dreamed.real, 4.0, 2.0, 2.0))
+        for one in perfect.rewards
+    )
+    gaps = find_gaps(dataclasses.replace(perfect, rewards=lost))
+    assert largest(gaps).name == "the rewards in dreams"
+    # What is not found at sight cannot get lost: the cause is named, not its effect.
+    blind = tuple(
+        dataclasses.replace(one, at_sight=dataclasses.replace(one.at_sight, found=0.0))
+        for one in lost
+    )
+    assert largest(find_gaps(dataclasses.replace(perfect, rewards=blind))).name == (
+        "the rewards at sight"
+    )
 
 
 def test_expected_rewards_count_in_parts(segments, perfect):
