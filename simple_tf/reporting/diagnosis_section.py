@@ -160,14 +160,8 @@ def _entropy(measured: Measurements) -> str:
         Series("in the game", _over_steps(entropy.real, 0)),
         Series("in dreams", _over_steps(entropy.dreamed, 0)),
     ]
-    chart = line_chart(
-        "Entropy",
-        series,
-        "step",
-        "nats",
-        {"does not care": entropy.highest},
-        (0.0, entropy.highest),
-    )
+    levels, room = {"does not care": entropy.highest}, (0.0, 1.15 * entropy.highest)
+    chart = line_chart("Entropy", series, "step", "nats", levels, room)
     return "<h3>Entropy of the policy</h3>" + figure(chart, "How undecided the policy is.")
 
 
