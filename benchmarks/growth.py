@@ -10,8 +10,8 @@ iteration and loading its start states (once per iteration), and the rates of wi
 
 With --runs: reads the metrics of runs and prints, for each phase, the seconds of every iteration
 per unit of its work (interactions, world-model steps, updates, evaluations): constant over the
-iterations if the whole run's cost is linear in them. Below it, the slope of these costs over the
-iterations, in percent of their mean for each iteration.
+iterations if the whole run's cost is linear in them. Behind it, the slope of these costs over the
+iterations after the first, which compiles: in percent of their mean, for each iteration.
 """
 
 from __future__ import annotations
@@ -128,10 +128,10 @@ def compare_sizes() -> None:
     source, sizes = find_game(_GAME.value), [int(size) for size in _SIZES.value]
     episode = play_one(source)
     with tempfile.TemporaryDirectory() as folder:
-        columns = []
         for size in sizes:
             filled(Path(folder) / str(size), source, episode, size)
-            columns.append(measure(Path(folder) / str(size)))
+        measure(Path(folder) / str(sizes[0]))  # What is done for the first time takes longer.
+        columns = [measure(Path(folder) / str(size)) for size in sizes]
     print(f"{'interactions':24}" + "".join(f"{size:>12,}" for size in sizes) + "  last / first")
     for name in columns[0]:
         values = [column[name] for column in columns]
@@ -147,7 +147,8 @@ def costs_by_phase(run: Run) -> dict[str, list[float]]:
         key = str(record["phase"]), int(record["iteration"])
         work[key] = max(work.get(key, 0), int(record["step"]))  # Counts within its iteration.
     costs: dict[str, list[float]] = {}
-    for record in (one for one in run.records if one["phase"] == "iteration"):
+    ends = [one for one in run.records if one["phase"] == "iteration" and one["iteration"] > 0]
+    for record in ends:  # Iteration 0 is random play.
         for name, seconds in record["metrics"].items():
             phase = name.removeprefix("time/")
             if units := work.get((phase, int(record["iteration"])), 0):
@@ -166,7 +167,8 @@ def report_run(run: Run) -> None:
     print(f"{run.name}, {run.game}, seed {run.seed}, {run.configuration}")
     for phase, costs in costs_by_phase(run).items():
         cells = " ".join(f"{1000 * cost:9.4g}" for cost in costs)
-        growth = f"   {slope(costs):+.1%} per iteration" if len(costs) > 1 else ""
+        later = costs[1:]  # The first compiles.
+        growth = f"   {slope(later):+.1%} per iteration" if len(later) > 1 else ""
         print(f"  {phase:24}{cells} ms{growth}")
 
 
