@@ -16,6 +16,7 @@ from simple_tf.evaluation.dreams import Dreamer, Dreams, Judgement
 from simple_tf.evaluation.motion_quality import MotionQuality, motion_quality
 from simple_tf.evaluation.novelty import Novelty
 from simple_tf.evaluation.reward_quality import (
+    FEWEST_EVENTS,
     NO_REWARD,
     ReliabilityBin,
     RewardCounts,
@@ -70,6 +71,8 @@ class RewardClass:
         dreamed: predicted in dreams under the real actions, all steps.
         by_depth: the same for the steps from a first to a last one, counted from 1.
         bins: probabilities in these dreams, and how often they came true.
+        held_out: whether all this is about held-out data with rewards, because the policy's own
+            play has too few of this kind.
     """
 
     reward: int
@@ -77,6 +80,7 @@ class RewardClass:
     dreamed: RewardCounts
     by_depth: tuple[tuple[int, int, RewardCounts], ...]
     bins: tuple[ReliabilityBin, ...]
+    held_out: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,8 +129,9 @@ class Measurements:
         rewards_in_data: how often the training data has each reward, by -1 and 1.
         steps_in_data: steps of the training data.
         reward_kind: what dreams pay, see `SimulatedEnvironment`.
+        rewards_met: rewards of either kind in the segments of real play.
         returns: of segments.
-        rewards: for each reward that occurs in real play or in a dream.
+        rewards: how well each kind is predicted.
         motion: how what moves is drawn.
         entropy: of the policy.
         value: at the bootstrap; None if no segment could be judged.
@@ -138,6 +143,7 @@ class Measurements:
     rewards_in_data: Mapping[int, int]
     steps_in_data: int
     reward_kind: str
+    rewards_met: int
     returns: Returns
     rewards: tuple[RewardClass, ...]
     motion: MotionQuality
@@ -154,6 +160,7 @@ def measure(
     rewards_in_data: Mapping[int, int],
     steps_in_data: int,
     novelty: Novelty | None,
+    held_out: Segments | None = None,
 ) -> Measurements:
     """Compares dreams with segments of real play.
 
@@ -165,9 +172,9 @@ def measure(
         rewards_in_data: see `Measurements`.
         steps_in_data: see `Measurements`.
         novelty: see `Measurements`.
+        held_out: segments of held-out data with rewards, for those that the policy does not meet.
     """
     followed, acted = dreamer.follow(segments), dreamer.act(segments)
-    at_sight = given_rewards(dreamer.foresee(segments), reward_kind)
     judged = dreamer.judge(segments.frames)
     judged_acting = dreamer.judge(np.concatenate([segments.history, acted.frames], axis=1))
     judged_following = dreamer.judge(np.concatenate([segments.history, followed.frames], axis=1))
@@ -177,8 +184,9 @@ def measure(
         rewards_in_data=rewards_in_data,
         steps_in_data=steps_in_data,
         reward_kind=reward_kind,
+        rewards_met=int((segments.rewards != 0).sum()),
         returns=_returns(segments, followed, acted, reward_kind),
-        rewards=_rewards(segments, followed.probabilities, at_sight, reward_kind),
+        rewards=_rewards(dreamer, segments, followed, held_out, reward_kind),
         motion=motion_quality(segments, followed.frames),
         entropy=Entropy(
             math.log(num_actions), _curve(judged.entropies), _curve(judged_acting.entropies)
@@ -204,11 +212,24 @@ def _returns(segments: Segments, followed: Dreams, acted: Dreams, kind: str) -> 
 
 
 def _rewards(
-    segments: Segments, probabilities: np.ndarray, at_sight: np.ndarray, kind: str
+    dreamer: Dreamer, segments: Segments, followed: Dreams, held_out: Segments | None, kind: str
 ) -> tuple[RewardClass, ...]:
-    real = segments.rewards + NO_REWARD
-    given = given_rewards(probabilities, kind)
-    bands = depth_bands(segments.horizon)
+    """Judges each kind of reward on the policy's play, or on held-out data where that has few."""
+    own = _judged_rewards(segments, followed, dreamer.foresee(segments), kind)
+    if held_out is None or all(one.at_sight.real >= FEWEST_EVENTS for one in own):
+        return own
+    other = _judged_rewards(held_out, dreamer.follow(held_out), dreamer.foresee(held_out), kind)
+    return tuple(
+        mine if mine.at_sight.real >= FEWEST_EVENTS else dataclasses.replace(its, held_out=True)
+        for mine, its in zip(own, other, strict=True)
+    )
+
+
+def _judged_rewards(
+    segments: Segments, followed: Dreams, foreseen: np.ndarray, kind: str
+) -> tuple[RewardClass, ...]:
+    real, bands = segments.rewards + NO_REWARD, depth_bands(segments.horizon)
+    given, at_sight = given_rewards(followed.probabilities, kind), given_rewards(foreseen, kind)
     return tuple(
         RewardClass(
             reward=reward_class - NO_REWARD,
@@ -218,9 +239,9 @@ def _rewards(
                 (first, last, count_rewards(real, given, reward_class, first, last))
                 for first, last in bands
             ),
-            bins=tuple(reliability(real, probabilities, reward_class)),
+            bins=tuple(reliability(real, followed.probabilities, reward_class)),
         )
-        for reward_class in range(probabilities.shape[-1])
+        for reward_class in range(given.shape[-1])
         if reward_class != NO_REWARD
     )
 
@@ -287,6 +308,7 @@ def _class_from_json(fields: Mapping[str, Any]) -> RewardClass:
         dreamed=RewardCounts(**fields["dreamed"]),
         by_depth=tuple((a, b, RewardCounts(**counts)) for a, b, counts in fields["by_depth"]),
         bins=tuple(ReliabilityBin(**row) for row in fields["bins"]),
+        held_out=bool(fields["held_out"]),
     )
 
 

@@ -21,7 +21,13 @@ from simple_tf.evaluation.dreams import Dreamer
 from simple_tf.evaluation.gaps import Gap, find_gaps, largest, verdict
 from simple_tf.evaluation.novelty import Novelty, measure_novelty
 from simple_tf.evaluation.policy import versions
-from simple_tf.evaluation.segments import RecordedEpisode, cut_segments, record_episodes
+from simple_tf.evaluation.rollout import LOWEST_REWARD
+from simple_tf.evaluation.segments import (
+    RecordedEpisode,
+    Segments,
+    cut_segments,
+    record_episodes,
+)
 from simple_tf.seeding import derive_seed
 from simple_tf.training.experiment import Learners
 from simple_tf.training.position import Position
@@ -33,6 +39,7 @@ FORMAT_VERSION = 1
 
 # Frames of each kind that novelty is measured with.
 _SEEN, _HELD_OUT, _VISITED = 4096, 1024, 1024
+_HELD_OUT_SEGMENTS = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +172,7 @@ def diagnose_run(
             _rewards_in(store, trained_on),
             sum(store.num_steps(number) for number in trained_on),
             _novelty(store, trained_on, episodes, seed),
+            _held_out(store, trained_on, segments, seed),
         )
     return RunDiagnosis(
         game=run.source.name,
@@ -239,6 +247,30 @@ def _rewards_in(store: EpisodeStore, iterations: list[int]) -> dict[int, int]:
     rewards = [e.rewards for number in iterations for e in store.episodes_of(number)]
     together = np.concatenate(rewards) if rewards else np.zeros(0)
     return {reward: int((together == reward).sum()) for reward in (-1, 1)}
+
+
+def _held_out(
+    store: EpisodeStore, iterations: list[int], like: Segments, seed: int
+) -> Segments | None:
+    """Segments of held-out play with a reward, of the same length; None if there are none."""
+    known = like.num_input_frames
+    try:
+        windows = WindowDataset(
+            store,
+            split="dev",
+            num_input_frames=known,
+            num_target_frames=like.horizon,
+            batch_size=_HELD_OUT_SEGMENTS,
+            seed=seed,
+            iterations=iterations,
+            rewarded_share=1.0,
+        )
+    except ValueError:  # Too little was played.
+        return None
+    batch = {name: values.numpy() for name, values in next(iter(windows.batches())).items()}
+    rewards = batch["reward_classes"][:, known - 1 :] + LOWEST_REWARD
+    unknown = np.full(len(rewards), np.nan)
+    return Segments(batch["frames"], batch["actions"], rewards, unknown)
 
 
 def _novelty(

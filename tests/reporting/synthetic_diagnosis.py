@@ -36,6 +36,7 @@ def make_measurements(found_in_dreams):
         rewards_in_data={-1: 90, 1: 10},
         steps_in_data=6400,
         reward_kind="expected",
+        rewards_met=40,
         returns=_returns(),
         rewards=(_reward(-1, found_in_dreams), _reward(1, found_in_dreams)),
         motion=MotionQuality((0.9,) * 9 + (None,), (1.0,) * 9 + (0.8,)),
