@@ -21,7 +21,7 @@ from simple_tf.reporting.markup import (
 from simple_tf.reporting.numbers import NONE, count_text, game_text, score_text
 from simple_tf.reporting.runs import Run
 from simple_tf.reporting.svg import Point
-from simple_tf.training.run_diagnosis import RunDiagnosis
+from simple_tf.training.diagnosis_file import RunDiagnosis
 
 _SHARES = (0.0, 1.0)
 _COLUMNS = ("gap", "error", "threshold", "severity", "what was found")

@@ -10,7 +10,8 @@ import pytest
 
 from simple_tf.agents.acting import PolicyPlayer
 from simple_tf.envs.catalog import find_game
-from simple_tf.evaluation.diagnosis import Mean, from_json, measure, to_json
+from simple_tf.evaluation.diagnosis import Mean, measure
+from simple_tf.evaluation.diagnosis_json import from_json, to_json
 from simple_tf.evaluation.dreams import Dreamer
 from simple_tf.evaluation.episodes import EvaluationStopped
 from simple_tf.evaluation.gaps import find_gaps, largest, verdict

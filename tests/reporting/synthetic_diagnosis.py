@@ -11,7 +11,7 @@ from simple_tf.evaluation.diagnosis import (
 from simple_tf.evaluation.motion_quality import MotionQuality
 from simple_tf.evaluation.novelty import Novelty
 from simple_tf.evaluation.reward_quality import ReliabilityBin, RewardCounts
-from simple_tf.training.run_diagnosis import DiagnosisSize, RunDiagnosis
+from simple_tf.training.diagnosis_file import DiagnosisSize, RunDiagnosis
 
 
 def make_diagnosis(game="pong", seed=0, found_in_dreams=2.0):
