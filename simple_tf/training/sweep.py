@@ -1,18 +1,18 @@
 """Many runs described in one small file: every game with every configuration and every seed.
 
-    [sweep]
-    games = pong freeway
-    seeds = 0 1 2
-    output_dir = runs/discounts
-    flags =                          # Optional: further flags of simple_tf.train.
+[sweep]
+games = pong freeway
+seeds = 0 1 2
+output_dir = runs/discounts
+flags =                          # Optional: further flags of simple_tf.train.
 
-    [sd]                             # A configuration; its name is part of the runs' names.
-    gin_files = sd.gin
+[sd]                             # A configuration; its name is part of the runs' names.
+gin_files = sd.gin
 
-    [sd_gamma95]
-    gin_files = sd.gin
-    gin_bindings =                   # Optional, one on a line.
-        PPOLearner.discount = 0.95
+[sd_gamma95]
+gin_files = sd.gin
+gin_bindings =                   # Optional, one on a line.
+    PPOLearner.discount = 0.95
 """
 
 from __future__ import annotations
