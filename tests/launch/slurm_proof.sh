@@ -109,7 +109,7 @@ for task in 0 1 2 3; do
 done
 "$SIMPLE_TF_PYTHON" -m simple_tf.sweep "--file=$work/proof.ini" --list | tee "$work/list"
 "$SIMPLE_TF_PYTHON" -m simple_tf.report "--runs=$work/runs" "--output_dir=$work/report"
-cat "$work/report/report.md"
+cat "$work/report/scores.md"
 
 [ "$(grep -c ' finished ' "$work/list")" = 4 ]
 for task in 0 1; do
