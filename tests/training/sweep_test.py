@@ -145,7 +145,7 @@ def test_the_run_of_another_configuration_in_the_way_is_found(sweep_of, tmp_path
     configure(["smoke.gin"], ["Schedule.iterations = 1"])
     other = RunDirectory(tmp_path / "runs" / "freeway-smoke-1")
     other.claim(RunDescription("freeway", 1, parsed_bindings()))
-    with pytest.raises(RunError, match="Schedule.iterations: 1 in the run, 2 now"):
+    with pytest.raises(RunError, match=r"Schedule\.iterations: 1 in the run, 2 now"):
         check_sweep(sweep_of(SMOKE))
 
 
