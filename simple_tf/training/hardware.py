@@ -32,8 +32,8 @@ class Accelerator:
         return flops / (self.peak * self.share)
 
 
-# float32 with plain kernels reaches 35 % of the peak of a GPU in convolutions of this size. Units
-# for short numbers wait for memory: batches are small and channels few.
+# The shares are assumed: a third of the float32 peak of older GPUs, less where arithmetic is fast
+# compared with memory, because batches are small and the outer layers have few channels.
 ACCELERATORS = (
     Accelerator("NVIDIA T4", "float32", 8.1e12, 0.35, 16),
     Accelerator("NVIDIA V100", "float32", 15.7e12, 0.35, 16),
