@@ -51,6 +51,7 @@ def main(_: list[str]) -> int:
     if _ESTIMATE.value:
         print(estimate_run(_GAME.value, _SEED.value))
         return 0
+    assert _OUTPUT_DIR.value  # `_knows_where` has seen to it.
     experiment = Experiment(_GAME.value, _SEED.value, Path(_OUTPUT_DIR.value), _RESUME.value)
     stopped_by = experiment.run()
     if stopped_by is None:

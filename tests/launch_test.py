@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LAUNCH = ROOT / "launch"
 SCRIPTS = sorted([*LAUNCH.rglob("*.sh"), *(ROOT / "tests").rglob("*.sh")])
 
+# As pip installs it, beside Python, or as the system has it.
+SHELLCHECK = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
 # A run notes that it has begun, waits as long as the test says, and saves when it is told to stop.
 PYTHON = f"""#!/bin/bash
 case "$*" in
@@ -102,11 +105,11 @@ def gpus(machine):
     return machine
 
 
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
+@pytest.mark.skipif(not SHELLCHECK, reason="shellcheck is not installed")
 def test_shellcheck_finds_nothing():
     assert len(SCRIPTS) > 8
     done = subprocess.run(
-        ["shellcheck", *SCRIPTS], cwd=ROOT, capture_output=True, text=True, check=False
+        [SHELLCHECK, *SCRIPTS], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
 

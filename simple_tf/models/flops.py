@@ -20,8 +20,8 @@ def count_flops(graph: tf.Graph) -> int:
 
     A multiplication and an addition count as two. All shapes have to be static. Of a condition the
     first branch counts. What is computed for nobody (the gradient of the input frames) counts, too,
-    though TensorFlow leaves it out. A loop counts as often as its `maximum_iterations` says, and its gradient
-    as often as the loop.
+    though TensorFlow leaves it out. A loop counts as often as its `maximum_iterations` says, and
+    its gradient as often as the loop.
 
     Args:
         graph: of a concrete function.
