@@ -34,6 +34,7 @@ for argument in "$@"; do
 done
 
 command -v nvidia-smi >/dev/null || die "There is no nvidia-smi here: no GPU, or no driver for it."
+nvidia-smi --list-gpus >/dev/null || die "nvidia-smi does not work here: is the driver loaded?"
 mapfile -t there < <(nvidia-smi --query-gpu=index --format=csv,noheader)
 if [ -n "$wanted" ]; then
   IFS=, read -r -a devices <<<"$wanted"

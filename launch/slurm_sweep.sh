@@ -34,7 +34,7 @@ command -v sbatch >/dev/null || die "There is no sbatch here: run this on a logi
 use_environment "$extras"
 sweep --check
 choose_tasks ""
-logs="$PWD/runs/logs/$(basename "$sweep_file" .ini)"
+logs="${SIMPLE_TF_LOGS:-$PWD/runs/logs/$(basename "$sweep_file" .ini)}"
 mkdir -p "$logs"
 command=(
   sbatch --parsable --requeue --open-mode=append "--signal=B:USR1@$NOTICE"

@@ -69,7 +69,7 @@ run_tasks() {
   local device worker workers=() failed=0
   work_dir=$(mktemp -d)
   trap 'rm -rf "$work_dir"' EXIT
-  logs="${logs:-$PWD/runs/logs/$(basename "$sweep_file" .ini)}"
+  logs="${SIMPLE_TF_LOGS:-$PWD/runs/logs/$(basename "$sweep_file" .ini)}"
   mkdir -p "$logs"
   for device in "$@"; do
     work_on_tasks "$device" &

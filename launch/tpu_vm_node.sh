@@ -10,7 +10,7 @@ take_sweep "${1:-}"
 shift
 
 # Only the image's TensorFlow can use the TPU. It is of the pinned version, so that pip keeps it.
-export SIMPLE_TF_VENV_OPTIONS=--system-site-packages
+export PYTHON=python3 SIMPLE_TF_VENV_OPTIONS=--system-site-packages
 use_environment ""
 "$SIMPLE_TF_PYTHON" -c 'import simple_tf, tensorflow as tf
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")

@@ -62,7 +62,7 @@ class Machine:
             "SIMPLE_TF_PYTHON": str(folder / "python"),
             "CALLS": str(self.calls),
             "TENTHS": "0",
-            "logs": str(folder / "logs"),
+            "SIMPLE_TF_LOGS": str(folder / "logs"),
         }
 
     def has(self, program, text=""):

@@ -6,13 +6,14 @@
 # As root on Debian with: apt-get install slurm-wlm munge. Takes some minutes; not part of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-root="$PWD"
 source launch/environment.sh
 use_environment ""
 work="${1:-$(mktemp -d)}"
 mkdir -p "$work"/{state,spool,munge}
 node=$(hostname -s)
 pids=()
+# From here on every command of SLURM means this cluster and no other.
+export SLURM_CONF="$work/slurm.conf"
 
 # stop_cluster: ends what this script has started, by number.
 stop_cluster() {
@@ -57,7 +58,6 @@ KillWait=30
 NodeName=$node CPUs=2 Boards=1 SocketsPerBoard=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=4000 State=UNKNOWN
 PartitionName=proof Nodes=$node Default=YES MaxTime=INFINITE State=UP
 CONF
-  export SLURM_CONF="$work/slurm.conf"
   munged --foreground --key-file="$work/munge/key" --socket="$work/munge/socket" \
     --pid-file="$work/munge/pid" --log-file="$work/munge/log" --seed-file="$work/munge/seed" \
     --force >/dev/null 2>&1 &
@@ -80,9 +80,9 @@ start_cluster
 sinfo --Node --long
 
 sed "s|^output_dir = .*|output_dir = $work/runs|" launch/sweeps/smoke.ini >"$work/proof.ini"
+export SIMPLE_TF_LOGS="$work/logs"
 bash launch/slurm_sweep.sh "$work/proof.ini" -- --cpus-per-task=1 --mem=1500M | tee "$work/submitted"
 job=$(sed -n 's/^submitted: job array \([0-9]*\),.*/\1/p' "$work/submitted")
-logs="$root/runs/logs/proof"
 
 # saved RUN: waits until a run has written a checkpoint while it trains.
 saved() {
@@ -105,7 +105,7 @@ while squeue --noheader --job="$job" 2>/dev/null | grep -q .; do
 done
 for task in 0 1 2 3; do
   echo "--- run $task"
-  grep -v '^$' "$logs/$task.log"
+  grep -v '^$' "$SIMPLE_TF_LOGS/$task.log"
 done
 "$SIMPLE_TF_PYTHON" -m simple_tf.sweep "--file=$work/proof.ini" --list | tee "$work/list"
 "$SIMPLE_TF_PYTHON" -m simple_tf.report "--runs=$work/runs" "--output_dir=$work/report"
@@ -113,7 +113,7 @@ cat "$work/report/scores.md"
 
 [ "$(grep -c ' finished ' "$work/list")" = 4 ]
 for task in 0 1; do
-  grep -q "start 2" "$logs/$task.log"
-  grep -q "going on in iteration" "$logs/$task.log"
+  grep -q "start 2" "$SIMPLE_TF_LOGS/$task.log"
+  grep -q "going on in iteration" "$SIMPLE_TF_LOGS/$task.log"
 done
 echo "PROVED: four runs finished, two of them after they were stopped and requeued."
