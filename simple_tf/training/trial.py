@@ -31,7 +31,7 @@ _SECONDS = 5.0
 # What would take longer than this is computed from its arithmetic instead.
 _MOST_SECONDS = 20.0
 # Steps of evaluations, of which the difference counts.
-_FEW_STEPS, _MORE_STEPS = 5, 45
+_FEW_STEPS, _MORE_STEPS = 5, 105
 # Episodes whose length is measured, and where to give up waiting for their end.
 _EPISODES, _LONGEST = 4, 4_000
 
@@ -210,9 +210,9 @@ class _Trial:
 
     def _evaluate(self, purpose: str, network: tf.keras.Model | None) -> Cost:
         """Of a step of all episodes side by side."""
-        few, more = (
+        _, few, more = (  # The very first one prepares what others find ready.
             self._play_episodes(protocol_for(purpose), steps, network).seconds
-            for steps in (_FEW_STEPS, _MORE_STEPS)
+            for steps in (_FEW_STEPS, _FEW_STEPS, _MORE_STEPS)
         )
         each = max(more - few, 0.0) / (_MORE_STEPS - _FEW_STEPS)
         return Cost(each, max(few - _FEW_STEPS * each, 0.0))

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 source launch/environment.sh
 use_environment ""
-work="${1:-$(mktemp -d)}"
+work=$(realpath -m "${1:-$(mktemp -d)}")
 mkdir -p "$work"/{state,spool,munge}
 node=$(hostname -s)
 pids=()
