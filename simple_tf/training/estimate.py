@@ -135,7 +135,7 @@ def _judging(measured: Measurements) -> list[Row]:
     in_training, _ = _evaluations(measured.evaluation, measured.evaluations, IN_TRAINING, measured)
     final, length = _evaluations(measured.final, measured.finals, FINAL, measured)
     random, _ = _evaluations(measured.final_random, measured.final_randoms, FINAL, measured)
-    video = measured.video.seconds(measured.videos * length)
+    video = measured.video.seconds(measured.videos * length, int(measured.videos > 0))
     number = measured.finals + measured.final_randoms
     return [
         Row("world model's evaluation", f"{measured.comparisons} times", compared),
@@ -164,23 +164,32 @@ def _seconds_between_saves() -> float:
 
 def describe(game: str, result: Estimate) -> str:
     """The estimate as a page of text."""
-    lines = [
-        f"{game}, on this machine ({len(os.sched_getaffinity(0))} cores); tried, not run:",
-        *(f"  {row.work:<25}{duration(row.seconds):>18}   {row.amount}" for row in result.rows),
-        f"  {'in all':<25}{duration(result.seconds):>18}   usually within 25 %; episodes are "
-        "taken to be as long as at random",
-        f"  memory {result.peak_bytes / 1e9:.1f} GB, disk {result.disk_bytes / 1e9:.2f} GB",
-        "On other hardware, projected from "
-        f"{result.flops / 1e15:,.3g} PFLOP of training and from playing as fast as here (never "
-        "run; docs/scaling.md):",
-    ]
-    return "\n".join([*lines, *_projections(result)])
+    cores = len(os.sched_getaffinity(0))
+    return "\n".join(
+        [
+            f"{game} on this machine, {cores} core{'s' if cores > 1 else ''}; tried, not run:",
+            *(_line(row.work, row.seconds, row.amount) for row in result.rows),
+            _line("in all", result.seconds, "if episodes are as long as those of random play"),
+            f"  memory {result.peak_bytes / 1e9:.1f} GB, disk {result.disk_bytes / 1e9:.2f} GB",
+            f"Elsewhere, projected and never run: {result.flops / 1e15:,.3g} PFLOP of training, and "
+            "the rest as fast as here; small",
+            "networks do not fill an accelerator and take longer than this (docs/scaling.md):",
+            *_projections(result),
+        ]
+    )
+
+
+def _line(title: str, seconds: float, remark: str) -> str:
+    return f"  {title:<25}{duration(seconds):>18}   {remark}"
 
 
 def _projections(result: Estimate) -> list[str]:
     here = result.seconds - result.accelerated
     return [
-        f"  {device.name:<25}{duration(device.seconds(result.flops) + here):>18}   "
-        f"{device.arithmetic} at {device.share:.0%} of {device.peak / 1e12:,.0f} TFLOP/s"
+        _line(
+            device.name,
+            device.seconds(result.flops) + here,
+            f"{device.arithmetic} at {device.share:.0%} of {device.peak / 1e12:,.0f} TFLOP/s",
+        )
         for device in ACCELERATORS
     ]

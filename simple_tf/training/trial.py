@@ -219,9 +219,13 @@ class _Trial:
 
     def _film(self) -> Cost:
         """Of a step in one of the two videos of an evaluation."""
-        evaluation = self._play_episodes(EvaluationProtocol(episodes=2), _MORE_STEPS, None)
-        seconds = _seconds(lambda: list(write_play(self._folder / "videos", "try", evaluation)))
-        return Cost(seconds / (2 * _MORE_STEPS))
+        _, few, more = (self._film_steps(n) for n in (_FEW_STEPS, _FEW_STEPS, _MORE_STEPS))
+        each = max(more - few, 0.0) / (2 * (_MORE_STEPS - _FEW_STEPS))
+        return Cost(each, max(few - 2 * _FEW_STEPS * each, 0.0))
+
+    def _film_steps(self, steps: int) -> float:
+        evaluation = self._play_episodes(EvaluationProtocol(episodes=2), steps, None)
+        return _seconds(lambda: list(write_play(self._folder / "videos", "try", evaluation)))
 
     def _play_episodes(
         self, protocol: EvaluationProtocol, steps: int, network: tf.keras.Model | None
