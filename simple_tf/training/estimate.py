@@ -171,9 +171,10 @@ def describe(game: str, result: Estimate) -> str:
             *(_line(row.work, row.seconds, row.amount) for row in result.rows),
             _line("in all", result.seconds, "if episodes are as long as those of random play"),
             f"  memory {result.peak_bytes / 1e9:.1f} GB, disk {result.disk_bytes / 1e9:.2f} GB",
-            f"Elsewhere, projected and never run: {result.flops / 1e15:,.3g} PFLOP of training, and "
-            "the rest as fast as here; small",
-            "networks do not fill an accelerator and take longer than this (docs/scaling.md):",
+            f"Elsewhere, projected and never run: {result.flops / 1e15:,.3g} PFLOP of training, "
+            "the rest as fast as here.",
+            "Small networks do not fill an accelerator and take longer than this; "
+            "docs/scaling.md has the assumptions.",
             *_projections(result),
         ]
     )
