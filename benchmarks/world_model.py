@@ -86,7 +86,7 @@ class Result(NamedTuple):
 def matmul_gflops(repetitions: int = 8) -> float:
     """Returns the machine's float32 rate now: the median of a few products on all cores."""
     matrix = tf.random.stateless_normal([_MATRIX_SIZE, _MATRIX_SIZE], [0, 0])
-    times = [_seconds(lambda: tf.linalg.matmul(matrix, matrix)[0, 0]) for _ in range(repetitions)]
+    times = [seconds_of(lambda: tf.linalg.matmul(matrix, matrix)[0, 0]) for _ in range(repetitions)]
     return 2 * _MATRIX_SIZE**3 / float(np.median(times)) / 1e9
 
 
@@ -94,11 +94,11 @@ def measure(case: Case, repetitions: int) -> Result:
     """Builds and times one case; to be called in a fresh process."""
     call, graph = _step(case) if case.what == "step" else _training_step(case)
     flops = count_flops(graph)
-    first = _seconds(call)
+    first = seconds_of(call)
     matmul_gflops()  # Wakes the threads up.
     times, rates, shares = [], [matmul_gflops()], []
     for _ in range(repetitions):
-        times.append(_seconds(call))
+        times.append(seconds_of(call))
         rates.append(matmul_gflops())
         shares.append(flops / 1e9 / times[-1] / np.mean(rates[-2:]))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -112,7 +112,8 @@ def measure(case: Case, repetitions: int) -> Result:
     )
 
 
-def _seconds(call: Callable[[], tf.Tensor]) -> float:
+def seconds_of(call: Callable[[], tf.Tensor]) -> float:
+    """Returns how long a call takes until its result is there."""
     begin = time.perf_counter()
     call().numpy()
     return time.perf_counter() - begin
@@ -157,14 +158,23 @@ def _frames(shape: tuple[int, int, int], batch: int, length: int) -> np.ndarray:
 
 
 def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
-    """One simulated step as an environment takes it: state, frame and reward come out."""
-    model, sizes = _model(case), _sizes(case)
+    return simulated_step(_model(case), _sizes(case), case.xla)
+
+
+def simulated_step(
+    model: WorldModel, sizes: Sizes, xla: bool
+) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
+    """One simulated step as an environment takes it: state, frame and reward come out.
+
+    Returns:
+        What to time, and its graph.
+    """
     frames = tf.constant(_frames(sizes.frame_shape, sizes.step_batch, _NUM_INPUTS))
     actions = tf.zeros([sizes.step_batch, _NUM_INPUTS], tf.int32)
     seed = tf.constant([0, 0])
     state = model.initial_state(frames, actions[:, 1:])
 
-    @tf.function(jit_compile=case.xla, autograph=False)
+    @tf.function(jit_compile=xla, autograph=False)
     def simulate(
         state: State, frames: tf.Tensor, action: tf.Tensor, seed: tf.Tensor
     ) -> tuple[State, tf.Tensor, tf.Tensor]:
@@ -179,7 +189,13 @@ def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
 
 def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
     trainer = WorldModelTrainer(_model(case), Adafactor(1e-3), jit_compile=case.xla)
-    sizes = _sizes(case)
+    return training_step(trainer, _sizes(case))
+
+
+def training_step(
+    trainer: WorldModelTrainer, sizes: Sizes
+) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
+    """One training step; returns what `simulated_step` does."""
     length = _NUM_INPUTS + sizes.num_targets
     window = (
         tf.constant(_frames(sizes.frame_shape, sizes.train_batch, length)),
