@@ -42,8 +42,8 @@ from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.policy import PolicyEvaluator
 from simple_tf.evaluation.protocol import IN_TRAINING, EvaluationProtocol, protocol_for
-from simple_tf.models.flops import count_flops
 from simple_tf.models.calibration import calibrate
+from simple_tf.models.flops import count_flops
 from simple_tf.training import collection
 from simple_tf.training.collection import Policy
 from simple_tf.training.configuration import configure

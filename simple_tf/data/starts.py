@@ -59,7 +59,7 @@ class StartSampler(tf.Module):
         if lead < 1:
             raise ValueError(f"lead must be at least 1 step, not {lead!r}")
         num_reserved(rewarded_share, 1)  # Raises if it is not a share.
-        self.iterations = iterations
+        self._iterations = iterations
         self._rewarded_share = rewarded_share
         self._lead = lead
         self._num_input_frames = num_input_frames
@@ -74,6 +74,11 @@ class StartSampler(tf.Module):
         self._num_losses = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._num_leads = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
+
+    @property
+    def iterations(self) -> str:
+        """Whether starts are from the "latest" iteration or from "all"."""
+        return self._iterations
 
     @property
     def num_starts(self) -> int:
@@ -93,7 +98,7 @@ class StartSampler(tf.Module):
         """
         self._check_fits(store, iteration)
         latest = store.iterations[-1] if iteration is None else iteration
-        first = 0 if self.iterations == "all" else latest
+        first = 0 if self._iterations == "all" else latest
         episodes = [e for e in store.episodes if first <= e.iteration <= latest]
         segments = split_episodes(episodes, "train")
         positions = _start_positions(segments, self._num_input_frames)
