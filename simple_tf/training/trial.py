@@ -192,9 +192,10 @@ class _Trial:
         learners = self._learners
         start = _seconds(lambda: learners.starts.load(self._experiment.store, 0))
         learners.policy_trainer.environment.reset()
-        first = _seconds(lambda: learners.policy_trainer.train(1, 0))
-        number = 1 if first > _MOST_SECONDS else 2
-        each = _seconds(lambda: learners.policy_trainer.train(number, 0)) / number
+        train = learners.policy_trainer.train
+        first, once = (_seconds(lambda: train(1, 0)) for _ in range(2))
+        more = int(_SECONDS // once)
+        each = (once + (_seconds(lambda: train(more, 0)) if more else 0.0)) / (1 + more)
         return Cost(each, start, max(first - each, 0.0))
 
     def _compare(self, flops_per_second: float) -> Cost:
