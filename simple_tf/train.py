@@ -6,12 +6,14 @@ python -m simple_tf.train --gin_file=sd.gin --game=pong --output_dir=runs/pong
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
 from simple_tf.reporting.writing import write_report
 from simple_tf.training import command_line
 from simple_tf.training.configuration import configure
+from simple_tf.training.estimate import estimate_run
 from simple_tf.training.experiment import Experiment
 from simple_tf.training.run_directory import RESUME
 
@@ -19,7 +21,10 @@ _GAME = flags.DEFINE_string(
     "game", "pong", "Atari game in snake_case, or a Gymnasium id (Id-v0 or module:Id-v0)."
 )
 _SEED = flags.DEFINE_integer("seed", 0, "Decides every random draw.", lower_bound=0)
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The run's directory.", required=True)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The run's directory.")
+_ESTIMATE = flags.DEFINE_bool(
+    "estimate", False, "Say what the run would take on this machine and on others; do not run it."
+)
 _RESUME = flags.DEFINE_enum(
     "resume",
     "auto",
@@ -34,8 +39,19 @@ _GIN_BINDINGS = flags.DEFINE_multi_string(
 )
 
 
+@flags.multi_flags_validator(
+    ["output_dir", "estimate"], "Flag --output_dir must have a value other than None."
+)
+def _knows_where(values: dict[str, Any]) -> bool:
+    return bool(values["output_dir"]) or values["estimate"]
+
+
 def main(_: list[str]) -> int:
     configure(_GIN_FILE.value, _GIN_BINDINGS.value)
+    if _ESTIMATE.value:
+        print(estimate_run(_GAME.value, _SEED.value))
+        return 0
+    assert _OUTPUT_DIR.value  # `_knows_where` has seen to it.
     experiment = Experiment(_GAME.value, _SEED.value, Path(_OUTPUT_DIR.value), _RESUME.value)
     stopped_by = experiment.run()
     if stopped_by is None:

@@ -17,6 +17,7 @@ from simple_tf.training.checkpoints import CheckpointError
 from simple_tf.training.configuration import ConfigurationError
 from simple_tf.training.loop import DivergedError
 from simple_tf.training.run_directory import RunError
+from simple_tf.training.sweep import SweepError
 
 # These say all there is to say.
 _OWN_ERRORS = (
@@ -25,6 +26,7 @@ _OWN_ERRORS = (
     StoreError,
     WorkerError,
     RunError,
+    SweepError,
     CheckpointError,
     DivergedError,
 )
@@ -42,17 +44,22 @@ def run(main: Callable[[list[str]], int]) -> None:
         if len(arguments) > 1:
             print(f"Not a flag: {' '.join(arguments[1:])}. See --help.", file=sys.stderr)
             return 2
-        try:
-            return main(arguments)
-        except (*_OWN_ERRORS, *_COMMON_ERRORS, RuntimeError, tf.errors.OpError) as error:
-            sentence = _explain(error)
-            if sentence is None:
-                raise
-            logging.debug("Where it happened:", exc_info=True)
-            print(f"Error: {sentence}", file=sys.stderr)
-            return 1
+        return explain_errors(lambda: main(arguments))
 
     app.run(guarded)
+
+
+def explain_errors(work: Callable[[], int]) -> int:
+    """Returns the exit code of some work; prints an error that the user can mend as a sentence."""
+    try:
+        return work()
+    except (*_OWN_ERRORS, *_COMMON_ERRORS, RuntimeError, tf.errors.OpError) as error:
+        sentence = _explain(error)
+        if sentence is None:
+            raise
+        logging.debug("Where it happened:", exc_info=True)
+        print(f"Error: {sentence}", file=sys.stderr)
+        return 1
 
 
 def exit_code(stopped_by: str | None) -> int:

@@ -93,7 +93,7 @@ def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> L
     )
 
 
-@gin.configurable(denylist=["game", "seed", "output_dir", "resume"])
+@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "schedule"])
 class Experiment:
     """One run of SimPLe on one game.
 
@@ -102,6 +102,7 @@ class Experiment:
         seed: decides every random draw.
         output_dir: the run's directory, see `RunDirectory`.
         resume: see `RunDirectory.claim`.
+        schedule: instead of the one that gin describes.
         checkpoints_to_keep: how many states to keep.
     """
 
@@ -111,10 +112,11 @@ class Experiment:
         seed: int,
         output_dir: Path,
         resume: str = "auto",
+        schedule: Schedule | None = None,
         checkpoints_to_keep: int = 3,
     ) -> None:
         self.source: GameSource = find_game(game)
-        self.schedule = Schedule()
+        self.schedule = schedule or Schedule()
         self.directory = RunDirectory(output_dir)
         self._seed = seed
         self._description = RunDescription(game, seed, parsed_bindings())
@@ -172,7 +174,7 @@ class Experiment:
         self, position: Position, log: MetricsLog, should_stop: Callable[[], bool]
     ) -> SimpleLoop:
         return SimpleLoop(
-            self._phases(should_stop),
+            self.phases(should_stop),
             self.schedule,
             self._checkpoints,
             log,
@@ -182,7 +184,8 @@ class Experiment:
             on_iteration=lambda place: print(screen.iteration(place, self.schedule)),
         )
 
-    def _phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
+    def phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
+        """The work of an iteration, in order."""
         learners, store, schedule, seed = self.learners, self.store, self.schedule, self._seed
         frames = learners.model.num_input_frames
         scorer = PolicyScorer(
