@@ -15,13 +15,16 @@ from simple_tf.evaluation.card import CardError, read_card
 from simple_tf.evaluation.policy import Origin
 from simple_tf.training.checkpoints import latest_state
 from simple_tf.training.configuration import configure
+from simple_tf.training import model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.experiment import Learners, build_learners
 from simple_tf.training.networks import build_policy
 from simple_tf.training.policy_files import load_policy
 from simple_tf.training.run_directory import RunDirectory, RunError
 
-_STACK = "build_world_model.num_input_frames"
+# Where the number of frames is bound: in a run of SimPLe, in a model-free run.
+_STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack")
 _DEFAULT_STACK = 4
+_WORLD_MODEL = "build_world_model.model"
 
 
 class SavedRun:
@@ -51,10 +54,13 @@ class SavedRun:
     @property
     def stack(self) -> int:
         """K, how many frames the policy sees."""
-        try:
-            return int(gin.query_parameter(_STACK))
-        except ValueError:  # Not bound: the default.
-            return _DEFAULT_STACK
+        bound = [int(gin.query_parameter(name)) for name in _STACKS if _is_bound(name)]
+        return bound[0] if bound else _DEFAULT_STACK
+
+    @property
+    def has_world_model(self) -> bool:
+        """Whether the run has learned a game that its policy can be seen to dream."""
+        return _is_bound(_WORLD_MODEL)
 
     def choose(self, which: str) -> list[int]:
         """Returns the iterations whose policies are meant by latest, best, all or a number.
@@ -108,3 +114,11 @@ class SavedRun:
         if not scores:
             raise RunError(f"{self.directory.path} has no evaluation to choose the best by.")
         return max(scores, key=lambda iteration: (scores[iteration], iteration))
+
+
+def _is_bound(name: str) -> bool:
+    try:
+        gin.query_parameter(name)
+    except ValueError:
+        return False
+    return True
