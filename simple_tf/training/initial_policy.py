@@ -11,7 +11,13 @@ from simple_tf.training.policy_files import PolicyFileError, load_policy, read_d
 from simple_tf.training.run_directory import RunDirectory, RunError
 
 # What decides how the game looks to a policy, and what its network is.
-_TAKEN_OVER = ("AtariSettings.", "GymnasiumSettings.", "PolicyNetwork.", "build_policy.")
+_TAKEN_OVER = (
+    "AtariSettings.",
+    "GymnasiumSettings.",
+    "PolicyNetwork.",
+    "NatureNetwork.",
+    "build_policy.",
+)
 _STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack")
 
 

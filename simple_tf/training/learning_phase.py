@@ -19,11 +19,11 @@ class LearningPhase:
     """
 
     name = "learning"
-    unit = "updates"
     headline = ("mean_raw_return", "entropy")
     resumable = True
 
     def __init__(self, learner: ModelFreeLearner, schedule: ModelFreeSchedule) -> None:
+        self.unit = learner.unit
         self._learner = learner
         self._schedule = schedule
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
-from simple_tf.training import screen
+from simple_tf.training import rainbow_learner, screen  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.configuration import parsed_bindings
 from simple_tf.training.evaluation_phase import (
@@ -38,7 +38,7 @@ class ModelFreeExperiment(LoopRun):
         output_dir: the run's directory, see `RunDirectory`.
         resume: see `RunDirectory.claim`.
         initial_policy: of another run, to start from; its interactions count.
-        learner: makes the learner from game and seed, e.g. `@PPOInRealGame`.
+        learner: makes the learner from game, seed and a folder, e.g. `@PPOInRealGame`.
         checkpoints_to_keep: how many states to keep.
     """
 
@@ -49,7 +49,7 @@ class ModelFreeExperiment(LoopRun):
         output_dir: Path,
         resume: str = "auto",
         initial_policy: InitialPolicy | None = None,
-        learner: Callable[[GameSource, int], ModelFreeLearner] = gin.REQUIRED,
+        learner: Callable[[GameSource, int, Path], ModelFreeLearner] = gin.REQUIRED,
         checkpoints_to_keep: int = 3,
     ) -> None:
         self.source = find_game(game)
@@ -60,7 +60,7 @@ class ModelFreeExperiment(LoopRun):
         origin = None if initial_policy is None else str(initial_policy.run)
         description = RunDescription(game, seed, parsed_bindings(), origin)
         # Before anything is written: a configuration that cannot be built leaves no run behind.
-        self.learner = learner(self.source, seed)
+        self.learner = learner(self.source, seed, directory.replay)
         if initial_policy is not None:
             initial_policy.load(self.learner.network)
         self._check_schedule()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 import gin
@@ -23,11 +24,13 @@ class ModelFreeLearner(Protocol):
         network: the policy, with the call of `PolicyNetwork`.
         stack: K, how many frames it sees.
         update_size: most steps of the game that one update takes.
+        unit: what updates are called.
     """
 
     network: tf.keras.Model
     stack: int
     update_size: int
+    unit: str
 
     def train(self, num_updates: int) -> Mapping[str, float]:
         """Plays and learns; returns means over the updates."""
@@ -45,16 +48,20 @@ class ModelFreeLearner(Protocol):
         """Ends the games."""
 
 
-@gin.configurable(denylist=["source", "seed"])
+@gin.configurable(denylist=["source", "seed", "folder"])
 class PPOInRealGame:
-    """SimPLe's own PPO, given the real game.
+    """See `ModelFreeLearner`: SimPLe's own PPO, given the real game.
 
     Args:
         source: the game.
         seed: decides every random draw.
+        folder: for what fits into no checkpoint; there is nothing.
     """
 
-    def __init__(self, source: GameSource, seed: int) -> None:
+    unit = "updates"
+
+    def __init__(self, source: GameSource, seed: int, folder: Path) -> None:
+        del folder
         self.environment = RealEnvironment(source, seed)
         shape = self.environment.observation_shape
         self.network = build_policy(shape, self.environment.num_actions, seed)

@@ -11,6 +11,7 @@ from simple_tf.agents import (  # noqa: F401  # Known to gin once imported.
     nature_network,
     optimizers,
     policy_network,
+    rainbow_network,
 )
 from simple_tf.models import (  # noqa: F401
     adafactor,

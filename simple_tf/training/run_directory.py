@@ -83,6 +83,7 @@ class RunDirectory:
         self.tensorboard = self.path / "tensorboard"
         self.episodes = self.path / "episodes"
         self.checkpoints = self.path / "checkpoints"
+        self.replay = self.path / "replay"
         self.policies = self.path / "policies"
         self.evaluations = self.path / "evaluations"
         self.filmstrips = self.path / "filmstrips"

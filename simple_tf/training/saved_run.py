@@ -13,16 +13,16 @@ from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.card import CardError, read_card
 from simple_tf.evaluation.policy import Origin
+from simple_tf.training import model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.checkpoints import latest_state
 from simple_tf.training.configuration import configure
-from simple_tf.training import model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.experiment import Learners, build_learners
 from simple_tf.training.networks import build_policy
 from simple_tf.training.policy_files import load_policy
 from simple_tf.training.run_directory import RunDirectory, RunError
 
 # Where the number of frames is bound: in a run of SimPLe, in a model-free run.
-_STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack")
+_STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack", "RainbowInRealGame.stack")
 _DEFAULT_STACK = 4
 _WORLD_MODEL = "build_world_model.model"
 

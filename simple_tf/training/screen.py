@@ -25,7 +25,6 @@ SIMPLE_COLUMNS: tuple[Column, ...] = (
 )
 MODEL_FREE_COLUMNS: tuple[Column, ...] = (
     ("loss", 8, "learning/loss"),
-    ("entropy", 8, "learning/entropy"),
     ("played score", 12, "learning/mean_raw_return"),
     ("real score", 10, "evaluation/mean_score"),
 )
