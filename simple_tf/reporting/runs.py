@@ -18,6 +18,8 @@ DAMAGED = "damaged"
 
 _MAIN_CARD = re.compile(r"iteration_(\d+)")
 _ITERATIONS = "Schedule.iterations"
+_BUDGET = "ModelFreeSchedule.interactions"
+_EVALUATE_EVERY = "ModelFreeSchedule.evaluate_every"
 # Any of these makes a folder look like a run.
 _TRACES = ("run.json", "metrics.jsonl", "config.gin")
 
@@ -80,8 +82,22 @@ class Run:
     def iterations(self) -> tuple[int, int | None]:
         """How many iterations were done, and how many were planned, if that is known."""
         done = max((int(record["iteration"]) for record in self.records), default=0)
-        planned = self.bindings.get(_ITERATIONS, "")
-        return done, int(planned) if planned.isdigit() else None
+        budget, every = self._bound(_BUDGET), self._bound(_EVALUATE_EVERY)
+        if budget and every:
+            return done, -(-budget // every)
+        return done, self._bound(_ITERATIONS)
+
+    @property
+    def is_model_free(self) -> bool:
+        """Whether it learned without a model: a baseline, or what came after SimPLe."""
+        return _BUDGET in self.bindings
+
+    def _bound(self, name: str) -> int | None:
+        """A whole number that is bound in gin, by itself or by a macro."""
+        value = self.bindings.get(name, "")
+        if value.startswith("%"):
+            value = self.bindings.get(value.removeprefix("%"), "")
+        return int(value) if value.isdigit() else None
 
     @property
     def seconds(self) -> float:
