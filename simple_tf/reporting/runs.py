@@ -19,6 +19,7 @@ DAMAGED = "damaged"
 _MAIN_CARD = re.compile(r"iteration_(\d+)")
 _ITERATIONS = "Schedule.iterations"
 _BUDGET = "ModelFreeSchedule.interactions"
+_LEARNER = "ModelFreeExperiment.learner"
 _EVALUATE_EVERY = "ModelFreeSchedule.evaluate_every"
 # Any of these makes a folder look like a run.
 _TRACES = ("run.json", "metrics.jsonl", "config.gin")
@@ -38,6 +39,7 @@ class Run:
         cards: its evaluations, by file name.
         records: of `metrics.jsonl`.
         problems: what could not be read, one sentence each.
+        init_from: the run whose policy it started from; None: from scratch.
     """
 
     path: Path
@@ -49,6 +51,7 @@ class Run:
     cards: Mapping[str, Card]
     records: Sequence[Mapping[str, Any]]
     problems: tuple[str, ...]
+    init_from: str | None = None
 
     @property
     def status(self) -> str:
@@ -88,9 +91,11 @@ class Run:
         return done, self._bound(_ITERATIONS)
 
     @property
-    def is_model_free(self) -> bool:
-        """Whether it learned without a model: a baseline, or what came after SimPLe."""
-        return _BUDGET in self.bindings
+    def learner(self) -> str | None:
+        """Which model-free learner it was, by the paper's name; None: SimPLe."""
+        if _BUDGET not in self.bindings:
+            return None
+        return "rainbow" if "Rainbow" in self.bindings.get(_LEARNER, "") else "ppo"
 
     def _bound(self, name: str) -> int | None:
         """A whole number that is bound in gin, by itself or by a macro."""
@@ -135,12 +140,13 @@ def _run_paths(folder: Path) -> list[Path]:
 def _read_run(path: Path, folder: Path) -> Run:
     directory = RunDirectory(path)
     problems: list[str] = []
-    game, seed = "", None
+    game, seed, init_from = "", None, None
     bindings: dict[str, str] = {}
     fields: dict[str, Any] = {}
     try:
         description, fields = directory.read()
         game, seed, bindings = description.game, description.seed, dict(description.bindings)
+        init_from = description.init_from
     except RunError as error:
         problems.append(str(error))
     cards = _read_cards(directory.evaluations, problems)
@@ -155,6 +161,7 @@ def _read_run(path: Path, folder: Path) -> Run:
         cards=cards,
         records=_read_records(directory, problems),
         problems=tuple(problems),
+        init_from=init_from,
     )
 
 
@@ -202,7 +209,8 @@ def _configuration(fields: Mapping[str, Any]) -> str:
     files = _flag_values(command, "gin_file")
     bindings = _flag_values(command, "gin_bindings")
     names = [Path(name).stem for name in files] or ["default"]
-    return ", ".join([*names, *bindings])
+    before = [f"after {Path(run).name}" for run in _flag_values(command, "init_from")]
+    return ", ".join([*names, *before, *bindings])
 
 
 def _flag_values(command: Sequence[str], flag: str) -> list[str]:
