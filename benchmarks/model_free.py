@@ -1,4 +1,4 @@
-r"""How fast do the model-free learners learn? End to end, and one PPO update against the original's.
+r"""How fast do the model-free learners learn? End to end, and a PPO update against the original's.
 
     python benchmarks/model_free.py [--game=pong] [--updates=4] [--rainbow_steps=400] [--threads=1]
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 import simple_tf  # noqa: F401  # Before TensorFlow: sets what it needs at start-up.
 
 # isort: split
+import functools
 import tempfile
 import time
 from collections.abc import Callable
@@ -47,13 +48,14 @@ _ONLY = flags.DEFINE_enum("only", "both", ["both", "ppo", "rainbow"], "What to m
 # The original on one effective core: seconds to act and to optimise, and GFLOP/s of that core.
 _ORIGINAL_ACTING, _ORIGINAL_LEARNING, _ORIGINAL_RATE = 2.5, 19.0, 65.0
 _STEPS = 50
+_compiled = functools.partial(tf.function, autograph=False)
 _WARM_UP = 150
 
 
 def matrix_rate(size: int = 1024, repetitions: int = 20) -> float:
     """GFLOP per second of processor time, multiplying float32 matrices."""
     matrix = tf.random.stateless_normal([size, size], [0, 0])
-    multiply = tf.function(lambda: tf.linalg.matmul(matrix, matrix))
+    multiply = _compiled(lambda: tf.linalg.matmul(matrix, matrix))
     seconds = _processor_seconds(lambda: multiply().numpy(), repetitions)
     return 2 * size**3 / seconds / 1e9
 
@@ -90,7 +92,7 @@ def _rate(trainer: PPOTrainer) -> float:
 def _playing_rate(trainer: PPOTrainer) -> float:
     """Interactions per second without learning."""
     environment = trainer.environment
-    play = tf.function(
+    play = _compiled(
         lambda: (
             collect_interleaved(
                 environment, trainer.network, _STEPS, NO_ITERATION, tf.constant([0, 1])
@@ -125,14 +127,14 @@ def measure_ppo() -> None:
 def _compare_update(trainer: PPOTrainer) -> None:
     seed, network = tf.constant([0, 0]), trainer.network
     observations = trainer.environment.current_time_step().observation
-    act = tf.function(lambda: network(observations, NO_ITERATION))
+    act = _compiled(lambda: network(observations, NO_ITERATION))
     acting = (_STEPS + 1) * _processor_seconds(lambda: act()[1].numpy(), 20)
-    played = tf.function(
+    played = _compiled(
         lambda: collect_interleaved(
             trainer.environment, network, _STEPS, NO_ITERATION, fold_in(seed, 1)
         )
     )()
-    learn = tf.function(lambda: trainer.learner.learn(played, NO_ITERATION, seed)["loss"])
+    learn = _compiled(lambda: trainer.learner.learn(played, NO_ITERATION, seed)["loss"])
     learning = _processor_seconds(lambda: learn().numpy(), _UPDATES.value)
     rate = matrix_rate()
     print(
