@@ -41,19 +41,22 @@ def collect_interleaved(
     """
     groups = environment.groups
 
-    def act(group: GameGroup, draw: tf.Tensor) -> _Row:
+    def act(group: GameGroup, draw: tf.Tensor) -> tuple[_Row, tf.Tensor]:
         now = group.receive()
         logits, values = network(now.observation, iteration)
         actions = sample_actions(logits, 1.0, draw)
-        group.send(actions)
-        return _Row(now, actions, log_probability(logits, actions), values)
+        row = _Row(now, actions, log_probability(logits, actions), values)
+        return row, group.send(actions)
 
     def play(t: tf.Tensor, tables: list[tf.TensorArray]) -> tuple[tf.Tensor, Any]:
-        row = merged([act(group, fold_in(seed, t, n)) for n, group in enumerate(groups)])
-        parts = tf.nest.flatten(row)
-        return t + 1, [table.write(t, part) for table, part in zip(tables, parts, strict=True)]
+        rows, sent = zip(*(act(g, fold_in(seed, t, n)) for n, g in enumerate(groups)), strict=True)
+        parts = tf.nest.flatten(merged(list(rows)))
+        tables = [table.write(t, part) for table, part in zip(tables, parts, strict=True)]
+        # Nothing else in the loop would wait for the last actions.
+        with tf.control_dependencies(sent):
+            return t + 1, tables
 
-    _, tables = tf.while_loop(
+    played, tables = tf.while_loop(
         lambda t, _: t < num_steps,
         play,
         (tf.constant(0), _tables(environment, num_steps)),
@@ -61,7 +64,8 @@ def collect_interleaved(
         parallel_iterations=1,
     )
     rows = tf.nest.pack_sequence_as(_row_spec(environment), [table.stack() for table in tables])
-    last = environment.current_time_step()
+    with tf.control_dependencies([played]):
+        last = environment.current_time_step()
     _, last_values = network(last.observation, iteration)
     return _experience(rows, last, last_values)
 

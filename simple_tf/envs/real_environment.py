@@ -39,13 +39,17 @@ class GameGroup(tf.train.experimental.PythonState):
         """Waits for the step under way, if there is one; what the games show now, [N, ...]."""
         return self._time_step(tf.numpy_function(self._current, [], self._outputs))
 
-    def send(self, actions: tf.Tensor) -> None:
+    def send(self, actions: tf.Tensor) -> tf.Tensor:
         """Starts a step without waiting for it.
 
         Args:
             actions: int32 [N]; ignored where an episode has ended and the next one begins.
+
+        Returns:
+            The actions, once they are sent: a loop that does not wait for them may end too early.
         """
-        tf.numpy_function(self._send, [actions], [])
+        (sent,) = tf.numpy_function(self._send, [actions], [tf.int32])
+        return sent
 
     def reset(self) -> ts.TimeStep:
         """Starts new episodes in all games."""
@@ -68,8 +72,9 @@ class GameGroup(tf.train.experimental.PythonState):
         # A copy: the games reuse their memory, and TensorFlow may not.
         return step.step_type, step.reward, discounts, step.observations.copy()
 
-    def _send(self, actions: np.ndarray) -> None:
+    def _send(self, actions: np.ndarray) -> list[np.ndarray]:
         self.games.send(actions)
+        return [actions.copy()]
 
     def _restart(self) -> tuple[np.ndarray, ...]:
         self.games.reset()
@@ -150,9 +155,9 @@ class RealEnvironment(tf_environment.TFEnvironment, tf.__internal__.tracking.Aut
         return merged([group.reset() for group in self.groups])
 
     def _step(self, action: tf.Tensor) -> ts.TimeStep:
-        for group, part in zip(self.groups, tf.split(action, len(self.groups)), strict=True):
-            group.send(part)
-        return self._current_time_step()
+        parts = zip(self.groups, tf.split(action, len(self.groups)), strict=True)
+        with tf.control_dependencies([group.send(part) for group, part in parts]):
+            return self._current_time_step()
 
 
 def merged(parts: list[Any]) -> Any:

@@ -60,6 +60,9 @@ def test_groups_are_joined_in_order_and_wait_for_nobody(corridor):
     played, network = _collected(environment, collect_interleaved)
     _check_by_hand(played, network)
     assert played.observations.shape[:2] == (STEPS, 4)
+    # The last value is that of what all groups show after their last step.
+    _, last = network(environment.current_time_step().observation, NO_ITERATION)
+    np.testing.assert_allclose(played.values[-1], last, rtol=1e-5, atol=1e-5)
     finished = environment.take_finished()
     assert finished.interactions == played.mask.numpy().sum()
     assert len(finished.raw_returns) == played.ends.numpy().sum()
