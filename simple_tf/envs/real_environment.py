@@ -48,8 +48,7 @@ class GameGroup(tf.train.experimental.PythonState):
         Returns:
             The actions, once they are sent: a loop that does not wait for them may end too early.
         """
-        (sent,) = tf.numpy_function(self._send, [actions], [tf.int32])
-        return sent
+        return tf.numpy_function(self._send, [actions], tf.int32)
 
     def reset(self) -> ts.TimeStep:
         """Starts new episodes in all games."""
@@ -72,9 +71,9 @@ class GameGroup(tf.train.experimental.PythonState):
         # A copy: the games reuse their memory, and TensorFlow may not.
         return step.step_type, step.reward, discounts, step.observations.copy()
 
-    def _send(self, actions: np.ndarray) -> list[np.ndarray]:
+    def _send(self, actions: np.ndarray) -> np.ndarray:
         self.games.send(actions)
-        return [actions.copy()]
+        return actions.copy()
 
     def _restart(self) -> tuple[np.ndarray, ...]:
         self.games.reset()
