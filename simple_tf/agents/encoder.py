@@ -56,8 +56,8 @@ class Encoder(tf.keras.layers.Layer):
             )
             conv.build((None, *shape))
             self.convs.append(conv)
-            sides = [(side - kernel) // stride + 1 for side in shape[:2]]
-            shape = (*sides, filters)
+            rows, columns = ((side - kernel) // stride + 1 for side in shape[:2])
+            shape = (rows, columns, filters)
         self.size = shape[0] * shape[1] * shape[2]
         self.built = True
 

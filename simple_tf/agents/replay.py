@@ -101,6 +101,7 @@ class Replay(tf.train.experimental.PythonState):
         self._saves_to_keep = saves_to_keep
         self._batches_ahead = batches_ahead
         self._server: Any = None
+        self._own_client: Any = None
         self._writer: Any = None
         self._samples: Iterator[Any] | None = None
         # Priorities are set in the background: the learner need not wait until they are.

@@ -129,7 +129,9 @@ class RealEnvironment(tf_environment.TFEnvironment, tf.__internal__.tracking.Aut
 
         self.groups = [group(number) for number in range(num_groups)]
         batch = self.groups[0].games.batch
-        self.observation_shape, self.num_actions = batch.observation_shape, batch.num_actions
+        frames, height, width, channels = batch.observation_shape
+        self.observation_shape = (frames, height, width, channels)
+        self.num_actions = batch.num_actions
         observation = tensor_spec.BoundedTensorSpec(
             self.observation_shape, tf.uint8, 0, 255, name="observation"
         )

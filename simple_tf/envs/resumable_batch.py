@@ -55,6 +55,11 @@ class ResumableBatch:
         self.batch = make_batch(())
         self._sent: np.ndarray | None = None
         self._step: BatchStep | None = None
+        self._episodes: list[int] = []
+        self._actions: list[list[int]] = []
+        self._returns: list[float] = []
+        self._finished: list[float] = []
+        self._interactions = 0
         self._forget(self.batch.num_slots)
 
     @property
@@ -120,10 +125,9 @@ class ResumableBatch:
 
     def _forget(self, num_slots: int) -> None:
         self._episodes = [-1] * num_slots
-        self._actions: list[list[int]] = [[] for _ in range(num_slots)]
+        self._actions = [[] for _ in range(num_slots)]
         self._returns = [0.0] * num_slots
-        self._finished: list[float] = []
-        self._interactions = 0
+        self._finished, self._interactions = [], 0
 
     def _begin_episode(self, slot: int) -> None:
         self._episodes[slot] += 1

@@ -49,7 +49,9 @@ def efficiencies(results: Sequence[Result]) -> list[Efficiency]:
         if not baseline.is_model_free:
             continue
         rivals = [r for r in results if r.game == baseline.game and not r.is_model_free]
-        found += [_compare(baseline, rival) for rival in rivals or [None]]
+        found += [_compare(baseline, rival) for rival in rivals]
+        if not rivals:
+            found.append(_compare(baseline, None))
     return found
 
 
