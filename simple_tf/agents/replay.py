@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import errno
 import itertools
 import os
 import shutil
@@ -19,6 +20,7 @@ from absl import logging
 
 _TABLE = "replay"
 _UNFINISHED = ".unfinished"
+_MOST_ON_THEIR_WAY = 32  # Items that are written, but not yet on the server.
 
 
 class ReplayError(RuntimeError):
@@ -107,6 +109,7 @@ class Replay(tf.train.experimental.PythonState):
         # Priorities are set in the background: the learner need not wait until they are.
         self._background = concurrent.futures.ThreadPoolExecutor(1)
         self._pending: concurrent.futures.Future[None] | None = None
+        self._created = 0
         self.size = 0
 
     @property
@@ -121,6 +124,9 @@ class Replay(tf.train.experimental.PythonState):
         """Adds an item of what the writer has been given."""
         self.writer.create_item(_TABLE, priority, trajectory)
         self.size = min(self.size + 1, self.spec.capacity)
+        self._created += 1
+        if self._created % _MOST_ON_THEIR_WAY == 0:
+            self.writer.flush(block_until_num_items=_MOST_ON_THEIR_WAY // 2)
 
     def flush(self) -> None:
         """Waits until everything written can be sampled, and all priorities are set."""
@@ -159,7 +165,8 @@ class Replay(tf.train.experimental.PythonState):
             with _quiet():
                 written = self._client().checkpoint()
         except Exception as error:  # Reverb has no errors of its own for a disk.
-            raise OSError(f"The replay could not be saved: {error}") from error
+            number = errno.ENOSPC if "No space left" in str(error) else errno.EIO
+            raise OSError(number, f"The replay could not be saved: {error}") from error
         # Out of Reverb's sight: it keeps one only, and the run may still need the one before.
         Path(written).rename(self._folder / name)
         for old in self._saves()[: -self._saves_to_keep]:
