@@ -52,11 +52,11 @@ class FrameProcessor:
         self._gray: np.ndarray | None = None
         if frame_size and grayscale:  # Grey first, as those do who use such sizes.
             self._small, self._gray = None, np.empty((height, width, 1), np.uint8)
-        self._shrink_into: Callable[[np.ndarray], None] = (
-            _AreaMean(self.image if self._gray is None else self._gray, frame_size)
-            if frame_size
-            else _make_shrinker(self.image, resize_factor)
-        )
+        self._shrink_into = _make_shrinker(self.image, resize_factor)
+        if frame_size:
+            self._shrink_into = _AreaMean(
+                self.image if self._gray is None else self._gray, frame_size
+            )
 
     def write_frame(self, out: np.ndarray) -> None:
         """Writes the processed `image` into `out` (uint8, `frame_shape`)."""

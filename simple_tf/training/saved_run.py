@@ -97,6 +97,8 @@ class SavedRun:
 
     def learners(self) -> Learners:
         """Returns the latest world model and policy, with start states from the newest play."""
+        if not self.has_world_model:
+            raise RunError(f"{self.directory.path} has no world model: it learned without one.")
         learners = build_learners(self._frame_shape, self._num_actions, self.seed)
         state = learners.checkpoint().read(latest_state(self.directory.checkpoints))
         state.expect_partial().assert_existing_objects_matched()
