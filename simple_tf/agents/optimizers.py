@@ -7,8 +7,30 @@ import tensorflow as tf
 
 
 @gin.configurable
+def decay_over_budget(
+    initial: float = gin.REQUIRED,
+    interactions: int = gin.REQUIRED,
+    interactions_per_update: int = gin.REQUIRED,
+    steps_per_update: int = gin.REQUIRED,
+) -> tf.keras.optimizers.schedules.LearningRateSchedule:
+    """Returns a learning rate that falls to 0 in a straight line over a budget of interactions.
+
+    Args:
+        initial: the first learning rate.
+        interactions: the budget.
+        interactions_per_update: of the game, for one PPO update.
+        steps_per_update: of the optimiser, in one PPO update.
+    """
+    steps = interactions // interactions_per_update * steps_per_update
+    return tf.keras.optimizers.schedules.PolynomialDecay(initial, max(steps, 1), 0.0)
+
+
+@gin.configurable
 def policy_adam(
-    learning_rate: float = 1e-4, beta_1: float = 0.85, beta_2: float = 0.997, epsilon: float = 1e-6
+    learning_rate: float | tf.keras.optimizers.schedules.LearningRateSchedule = 1e-4,
+    beta_1: float = 0.85,
+    beta_2: float = 0.997,
+    epsilon: float = 1e-6,
 ) -> tf.keras.optimizers.Optimizer:
     """Returns Adam with the original's settings.
 

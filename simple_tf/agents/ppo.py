@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import gin
 import tensorflow as tf
 from tf_agents.environments import tf_environment
@@ -16,7 +18,7 @@ from simple_tf.seeding import derive_seed_pair
 METRICS = ("return", "reward", *learner.METRICS)
 
 
-@gin.configurable(denylist=["environment", "network", "seed"])
+@gin.configurable(denylist=["environment", "network", "collect_experience", "seed"])
 class PPOTrainer(tf.Module):
     """Lets a policy play and learn: an update is `collect_steps` steps, then `PPOLearner.learn`.
 
@@ -33,6 +35,7 @@ class PPOTrainer(tf.Module):
             original tells it only when it learns.
         updates_per_call: updates in one compiled call.
         jit_compile: whether to compile everything with XLA (simulated environments only).
+        collect_experience: plays; `interleaved.collect_interleaved` for real games in groups.
         seed: root of all draws.
     """
 
@@ -45,6 +48,7 @@ class PPOTrainer(tf.Module):
         name_iteration_when_acting: bool = False,
         updates_per_call: int = 1,
         jit_compile: bool = False,
+        collect_experience: Callable[..., Experience] = collect,
         seed: int = 0,
     ) -> None:
         super().__init__(name="ppo_trainer")
@@ -63,6 +67,7 @@ class PPOTrainer(tf.Module):
         self.collect_steps = collect_steps
         self.updates_per_call = updates_per_call
         self._name_iteration_when_acting = name_iteration_when_acting
+        self._collect = collect_experience
         self._seed = derive_seed_pair(seed, "ppo")
         self._unfinished_returns = tf.Variable(tf.zeros([environment.batch_size]), trainable=False)
         scalar = tf.TensorSpec([], tf.int32)
@@ -112,7 +117,7 @@ class PPOTrainer(tf.Module):
         seed = fold_in(tf.constant(self._seed), self.updates_done)
         self._forget_returns_of_what_was_cut_off()
         acting_as = iteration if self._name_iteration_when_acting else NO_ITERATION
-        experience = collect(
+        experience = self._collect(
             self.environment, self.network, self.collect_steps, acting_as, fold_in(seed, 0)
         )
         metrics = self.learner.learn(experience, iteration, fold_in(seed, 1))

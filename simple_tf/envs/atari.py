@@ -36,7 +36,10 @@ class AtariSource(GameSource):
         return AtariGame(self.name, self.settings)
 
     def settings_dict(self) -> dict[str, Any]:
-        return {"emulator": f"ale_py {ale_py.__version__}", **dataclasses.asdict(self.settings)}
+        settings = dataclasses.asdict(self.settings)
+        if settings["frame_size"] is None:  # Stores from before it could be set do not know it.
+            del settings["frame_size"]
+        return {"emulator": f"ale_py {ale_py.__version__}", **settings}
 
 
 @functools.cache
@@ -80,7 +83,7 @@ class AtariGame(Game):
             -settings.frame_skip :
         ]
         self._processor = FrameProcessor(
-            (height, width, 3), settings.resize_factor, settings.grayscale
+            (height, width, 3), settings.resize_factor, settings.grayscale, settings.frame_size
         )
         self.frame_shape = self._processor.frame_shape
         self._rng = np.random.default_rng(0)

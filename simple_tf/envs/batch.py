@@ -56,6 +56,8 @@ class GameBatch:
       max_steps: episodes are truncated after so many agent steps; None: never.
       num_workers: processes to spread the slots over; 0 plays in this process. None: none for a
         single slot, otherwise one for each core.
+      first_episodes: the number of each slot's first episode, to go on where another batch of the
+        same seed has ended; empty: 0 for all.
 
     A step that an exception interrupts (Ctrl-C in a notebook) stays pending; `reset` starts anew.
     """
@@ -68,6 +70,7 @@ class GameBatch:
         stack: int = 4,
         max_steps: int | None = None,
         num_workers: int | None = None,
+        first_episodes: Sequence[int] = (),
     ):
         self._players: list[_Players] = []
         for name, value in {"num_slots": num_slots, "stack": stack}.items():
@@ -79,8 +82,10 @@ class GameBatch:
         self.frame_shape = game.frame_shape
         self.action_meanings = game.action_meanings
         game.close()
+        if len(first_episodes) not in (0, num_slots):
+            raise ValueError(f"Expected {num_slots} first episodes, not {len(first_episodes)}.")
         layout = _layout(num_slots, (stack, *self.frame_shape))
-        rules = EpisodeRules(seed, max_steps)
+        rules = EpisodeRules(seed, max_steps, tuple(first_episodes))
         memory = create_block(layout)
         try:
             self._arrays = BatchArrays(**map_arrays(memory, layout))

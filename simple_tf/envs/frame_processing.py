@@ -27,25 +27,41 @@ class FrameProcessor:
       raw_shape: height, width and channels (1 or 3) of the images to come.
       resize_factor: height and width are divided by this, rounded down.
       grayscale: whether to turn three channels into one.
+      frame_size: height and width of what comes out; None: as `resize_factor` gives.
 
     Attributes:
       image: uint8, `raw_shape`: where the next image goes.
       frame_shape: height, width and channels of what comes out.
     """
 
-    def __init__(self, raw_shape: tuple[int, int, int], resize_factor: int, grayscale: bool):
+    def __init__(
+        self,
+        raw_shape: tuple[int, int, int],
+        resize_factor: int,
+        grayscale: bool,
+        frame_size: tuple[int, int] | None = None,
+    ):
         height, width, channels = raw_shape
         if resize_factor < 1 or min(height, width) < resize_factor:
             raise ValueError(f"resize_factor={resize_factor} does not fit {height}x{width} images.")
         grayscale = grayscale and channels == 3
-        small_shape = (height // resize_factor, width // resize_factor, channels)
+        size = frame_size or (height // resize_factor, width // resize_factor)
         self.image = np.zeros(raw_shape, np.uint8)
-        self.frame_shape = (*small_shape[:2], 1) if grayscale else small_shape
-        self._small = np.empty(small_shape, np.uint8) if grayscale else None
+        self.frame_shape = (*size, 1 if grayscale else channels)
+        self._small = np.empty((*size, channels), np.uint8) if grayscale else None
+        self._gray: np.ndarray | None = None
+        if frame_size and grayscale:  # Grey first, as those do who use such sizes.
+            self._small, self._gray = None, np.empty((height, width, 1), np.uint8)
         self._shrink_into = _make_shrinker(self.image, resize_factor)
+        if frame_size:
+            self._shrink_into = _AreaMean(
+                self.image if self._gray is None else self._gray, frame_size
+            )
 
     def write_frame(self, out: np.ndarray) -> None:
         """Writes the processed `image` into `out` (uint8, `frame_shape`)."""
+        if self._gray is not None:
+            _write_gray(self.image, self._gray)
         if self._small is None:
             self._shrink_into(out)
             return
@@ -67,7 +83,7 @@ def _make_shrinker(image: np.ndarray, factor: int) -> Callable[[np.ndarray], Non
         return _BlockMean(image, factor)
     if _EvenWidthAreaMean.fits(image.shape, factor):
         return _EvenWidthAreaMean(image, factor)
-    return _AreaMean(image, factor)
+    return _AreaMean(image, (image.shape[0] // factor, image.shape[1] // factor))
 
 
 class _BlockMean:
@@ -114,26 +130,28 @@ def _add_onto(total: np.ndarray, parts: list[np.ndarray]) -> None:
 
 
 class _AreaMean:
-    """Area mean for any factor; a border pixel counts by the part that is covered.
+    """Area mean to any size; a border pixel counts by the part that is covered.
 
     With H source and h target rows, one target row covers H / h source rows. Measured in units of
-    1 / h, every overlap is an integer and the overlaps of a row add up to H, so that float64
-    products are exact and nothing is lost before the truncation. Columns likewise.
+    1 / h, every overlap is an integer and the overlaps of a row add up to H, so that products are
+    exact (as float32 if they fit 24 bits) and nothing is lost before the truncation. Columns
+    likewise.
     """
 
-    def __init__(self, image: np.ndarray, factor: int):
+    def __init__(self, image: np.ndarray, size: tuple[int, int]):
         height, width, channels = image.shape
         self._flat = image.reshape(height, width * channels)
-        self._row_weights = _overlaps(height, height // factor)  # [h, H]
-        self._column_weights = _overlaps(width, width // factor).T.copy()  # [W, w]
         self._total = float(height * width)
-        self._by_column = (height // factor, width, channels)
+        self._dtype = np.float32 if self._total * 255 < 2**24 else np.float64
+        self._row_weights = _overlaps(height, size[0]).astype(self._dtype)  # [h, H]
+        self._column_weights = _overlaps(width, size[1]).T.astype(self._dtype)  # [W, w]
+        self._by_column = (size[0], width, channels)
 
     def __call__(self, out: np.ndarray) -> None:
-        rows = self._row_weights @ self._flat.astype(np.float64)
+        rows = self._row_weights @ self._flat.astype(self._dtype)
         rows = rows.reshape(self._by_column).transpose(0, 2, 1)  # [h, C, W]
         sums = (rows @ self._column_weights).transpose(0, 2, 1)  # [h, w, C]
-        np.copyto(out, sums / self._total, casting="unsafe")
+        np.copyto(out, sums.astype(np.float64) / self._total, casting="unsafe")
 
 
 class _EvenWidthAreaMean:

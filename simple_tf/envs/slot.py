@@ -25,10 +25,12 @@ class EpisodeRules:
     Attributes:
       seed: episodes are seeded by this, the slot's index and the episode's number.
       max_steps: an episode is truncated after so many agent steps; None: never.
+      first_episodes: the number of each slot's first episode; empty: 0 for all.
     """
 
     seed: int
     max_steps: int | None
+    first_episodes: tuple[int, ...] = ()
 
 
 class BatchArrays(NamedTuple):
@@ -54,7 +56,7 @@ class Slot:
         self._index = index
         self._arrays = arrays
         self._observations = arrays.observations[0, index], arrays.observations[1, index]
-        self._episode = 0
+        self._episode = rules.first_episodes[index] if rules.first_episodes else 0
 
     def restart(self, buffer: int) -> None:
         """Starts the next episode."""

@@ -40,7 +40,8 @@ def overview(results: Sequence[Result]) -> str:
         grid(_box(result) for result in results),
         paragraph(
             "Dots: our runs, one for each seed. Blue box: the paper's SimPLe (SD long), mean "
-            "± standard deviation of 5 runs with 100K interactions. Ticks: what others score.",
+            "± standard deviation of 5 runs with 100K interactions; of a model-free learner, the "
+            "paper's own, after as many interactions. Ticks: what others score.",
             "note",
         ),
     )

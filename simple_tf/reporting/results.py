@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from simple_tf.evaluation.card import Card, Statistics
 from simple_tf.evaluation.normalization import human_normalized
 from simple_tf.evaluation.paper_scores import (
+    BASELINES,
     HUMAN,
     NUM_RUNS,
     RANDOM,
@@ -93,9 +94,35 @@ class Result:
         caps = [card.max_steps for card in self.cards if card.unfinished]
         return any(cap is not None and cap < _PAPER_CAP for cap in caps)
 
-    def paper(self, method: Method = SD_LONG) -> PaperScore | None:
-        """Returns the paper's score of this game."""
-        return load_paper_scores().find(self.game, method)
+    @property
+    def learner(self) -> str | None:
+        """The model-free learner, by the paper's name; None: SimPLe."""
+        return self.runs[0].learner
+
+    @property
+    def is_model_free(self) -> bool:
+        """Whether it is a baseline, or came after SimPLe."""
+        return self.learner is not None
+
+    @property
+    def counterpart(self) -> Method | None:
+        """What the paper has of this kind: SD long, or a learner after as many interactions."""
+        if self.learner is None:
+            return SD_LONG
+        if self.runs[0].init_from is not None or self.interactions is None:
+            return None
+        near = [
+            method
+            for method in BASELINES.values()
+            if method.name == self.learner
+            and 0.9 * method.interactions <= self.interactions <= 1.1 * method.interactions
+        ]
+        return near[0] if near else None
+
+    def paper(self, method: Method | None = None) -> PaperScore | None:
+        """Returns the paper's score of this game; by default of the counterpart."""
+        method = method or self.counterpart
+        return None if method is None else load_paper_scores().find(self.game, method)
 
     @property
     def random_score(self) -> float | None:
@@ -117,9 +144,9 @@ class Result:
             return None
         return [human_normalized(score, random, human) for score in self.scores]
 
-    def verdict(self, method: Method = SD_LONG) -> str:
-        """Compares the mean over seeds with the paper's mean and standard deviation."""
-        paper = self.paper(method)
+    def verdict(self) -> str:
+        """Compares the mean over seeds with the counterpart's mean and standard deviation."""
+        paper = self.paper()
         if paper is None or paper.std is None:
             return NOT_IN_PAPER
         if self.cut_short:
@@ -150,9 +177,9 @@ class Result:
         )
         return low > 0
 
-    def difference_from_paper(self, method: Method = SD_LONG) -> tuple[float, float] | None:
+    def difference_from_paper(self) -> tuple[float, float] | None:
         """Returns Welch's 95 % interval of our mean minus the paper's; None with too few seeds."""
-        paper = self.paper(method)
+        paper = self.paper()
         if paper is None or paper.std is None or not self.enough_seeds or self.cut_short:
             return None
         theirs = Statistics(paper.mean, paper.std, paper.mean, paper.mean, paper.mean)

@@ -19,6 +19,9 @@ DAMAGED = "damaged"
 
 _MAIN_CARD = re.compile(r"iteration_(\d+)")
 _ITERATIONS = "Schedule.iterations"
+_BUDGET = "ModelFreeSchedule.interactions"
+_LEARNER = "ModelFreeExperiment.learner"
+_EVALUATE_EVERY = "ModelFreeSchedule.evaluate_every"
 # Any of these makes a folder look like a run.
 _TRACES = ("run.json", "metrics.jsonl", "config.gin")
 
@@ -37,6 +40,7 @@ class Run:
         cards: its evaluations, by file name.
         records: of `metrics.jsonl`.
         problems: what could not be read, one sentence each.
+        init_from: the run whose policy it started from; None: from scratch.
         diagnosis: what limits it, if that was looked into.
     """
 
@@ -49,6 +53,7 @@ class Run:
     cards: Mapping[str, Card]
     records: Sequence[Mapping[str, Any]]
     problems: tuple[str, ...]
+    init_from: str | None = None
     diagnosis: RunDiagnosis | None = None
 
     @property
@@ -83,8 +88,24 @@ class Run:
     def iterations(self) -> tuple[int, int | None]:
         """How many iterations were done, and how many were planned, if that is known."""
         done = max((int(record["iteration"]) for record in self.records), default=0)
-        planned = self.bindings.get(_ITERATIONS, "")
-        return done, int(planned) if planned.isdigit() else None
+        budget, every = self._bound(_BUDGET), self._bound(_EVALUATE_EVERY)
+        if budget and every:
+            return done, -(-budget // every)
+        return done, self._bound(_ITERATIONS)
+
+    @property
+    def learner(self) -> str | None:
+        """Which model-free learner it was, by the paper's name; None: SimPLe."""
+        if _BUDGET not in self.bindings:
+            return None
+        return "rainbow" if "Rainbow" in self.bindings.get(_LEARNER, "") else "ppo"
+
+    def _bound(self, name: str) -> int | None:
+        """A whole number that is bound in gin, by itself or by a macro."""
+        value = self.bindings.get(name, "")
+        if value.startswith("%"):
+            value = self.bindings.get(value.removeprefix("%"), "")
+        return int(value) if value.isdigit() else None
 
     @property
     def seconds(self) -> float:
@@ -122,12 +143,13 @@ def _run_paths(folder: Path) -> list[Path]:
 def _read_run(path: Path, folder: Path) -> Run:
     directory = RunDirectory(path)
     problems: list[str] = []
-    game, seed = "", None
+    game, seed, init_from = "", None, None
     bindings: dict[str, str] = {}
     fields: dict[str, Any] = {}
     try:
         description, fields = directory.read()
         game, seed, bindings = description.game, description.seed, dict(description.bindings)
+        init_from = description.init_from
     except RunError as error:
         problems.append(str(error))
     cards = _read_cards(directory.evaluations, problems)
@@ -143,6 +165,7 @@ def _read_run(path: Path, folder: Path) -> Run:
         records=_read_records(directory, problems),
         diagnosis=_read_diagnosis(directory, problems),
         problems=tuple(problems),
+        init_from=init_from,
     )
 
 
@@ -199,7 +222,8 @@ def _configuration(fields: Mapping[str, Any]) -> str:
     files = _flag_values(command, "gin_file")
     bindings = _flag_values(command, "gin_bindings")
     names = [Path(name).stem for name in files] or ["default"]
-    return ", ".join([*names, *bindings])
+    before = [f"after {Path(run).name}" for run in _flag_values(command, "init_from")]
+    return ", ".join([*names, *before, *bindings])
 
 
 def _flag_values(command: Sequence[str], flag: str) -> list[str]:

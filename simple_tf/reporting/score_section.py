@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simple_tf.evaluation.normalization import difference_in_human_scores, fraction_of_baseline
-from simple_tf.evaluation.paper_scores import COLUMNS, HUMAN, RANDOM, SD_LONG, Method
+from simple_tf.evaluation.paper_scores import COLUMNS, HUMAN, RANDOM, Method
 from simple_tf.reporting.markup import paragraph, section, table
 from simple_tf.reporting.numbers import NONE, count_text, game_text, score_text
 from simple_tf.reporting.results import MIN_SEEDS, Result
-from simple_tf.reporting.tables import baseline_rows, ours_text, paper_cell
+from simple_tf.reporting.tables import baseline_rows, counterpart_title, ours_text, paper_cell
 
 
 def scores(results: Sequence[Result]) -> str:
@@ -38,23 +38,25 @@ def comparison(results: Sequence[Result]) -> str:
     """Returns whether each result lies within the paper's spread."""
     rows = []
     for result in results:
-        paper = result.paper(SD_LONG)
+        paper = result.paper()
         interval = result.difference_from_paper()
         rows.append(
             [
                 game_text(result.game),
                 result.configuration,
                 ours_text(result),
+                counterpart_title(result),
                 paper_cell(paper),
                 _range(interval),
                 result.verdict(),
             ]
         )
-    header = ["game", "configuration", "ours", "paper: SD long", "difference, 95 %", "verdict"]
+    header = ["game", "configuration", "ours", "compared with", "paper"]
+    header += ["difference, 95 %", "verdict"]
     return section(
         "Compared with the paper",
         "paper",
-        table(header, rows, ["", "text", "ours", "", "", "text"]),
+        table(header, rows, ["", "text", "ours", "text", "", "", "text"]),
         paragraph(
             "Within the paper's spread: our mean is at most one of the paper's standard deviations "
             "from the paper's mean. The difference of the means has Welch's interval, from our "

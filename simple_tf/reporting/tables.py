@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from simple_tf.evaluation.paper_scores import BASELINES, COLUMNS, SD_LONG, Method, PaperScore
+from simple_tf.evaluation.paper_scores import BASELINES, COLUMNS, Method, PaperScore
 from simple_tf.reporting.numbers import NONE, count_text, game_text, score_text
 from simple_tf.reporting.results import MIN_SEEDS, Result
 
@@ -120,7 +120,13 @@ def baseline_rows(results: Sequence[Result]) -> list[tuple[str, Method]]:
 
 def reference(result: Result) -> tuple[str, float, float] | None:
     """Returns what a result is compared with: name, mean and standard deviation."""
-    paper = result.paper(SD_LONG)
+    paper = result.paper()
     if paper is None or paper.std is None:
         return None
-    return "the paper's SD long", paper.mean, paper.std
+    return f"the paper's {counterpart_title(result)}", paper.mean, paper.std
+
+
+def counterpart_title(result: Result) -> str:
+    """Returns what a result is compared with, as the paper's tables call it."""
+    titles = [title for title, method in COLUMNS.items() if method == result.counterpart]
+    return titles[0] if titles else NONE

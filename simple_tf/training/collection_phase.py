@@ -92,7 +92,9 @@ class CollectionPhase:
             )
             yield from _reports(collection)
         self._check(iteration)
-        yield Advance(self.size(iteration), _metrics(collection.summary()))
+        # Counted at the end: what was interrupted is played again.
+        size = self.size(iteration)
+        yield Advance(size, _metrics(collection.summary()), interactions=size)
 
     def _player(self, iteration: int, num_actions: int, seed: int) -> Policy:
         if iteration == 0:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from absl import app, logging
 
+from simple_tf.agents.replay import ReplayError
 from simple_tf.data.errors import StoreError
 from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
@@ -24,6 +25,7 @@ _OWN_ERRORS = (
     ConfigurationError,
     UnknownGameError,
     StoreError,
+    ReplayError,
     WorkerError,
     RunError,
     SweepError,

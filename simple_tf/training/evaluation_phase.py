@@ -24,7 +24,7 @@ from simple_tf.training.phase import Advance
 from simple_tf.training.policy_files import save_policy
 from simple_tf.training.run_directory import RunDirectory
 from simple_tf.training.run_videos import write_play
-from simple_tf.training.schedule import Schedule
+from simple_tf.training.schedule import Plan
 from simple_tf.training.world_model_evaluation_phase import is_due
 
 _Part = Callable[[], Advance]
@@ -37,7 +37,7 @@ class PolicyScorer:
         run: where the cards go.
         source: the game.
         network: the policy's network.
-        schedule: tells the interactions that a policy was trained with.
+        interactions: tells how many a policy was trained with, from its iteration.
         should_stop: asked between steps of the game.
         stack: K.
         seed: of the evaluations.
@@ -48,7 +48,7 @@ class PolicyScorer:
         run: RunDirectory,
         source: GameSource,
         network: tf.keras.Model,
-        schedule: Schedule,
+        interactions: Callable[[int], int],
         should_stop: Callable[[], bool],
         stack: int,
         seed: int,
@@ -56,7 +56,7 @@ class PolicyScorer:
         self._run = run
         self._source = source
         self._network = network
-        self._schedule = schedule
+        self._interactions = interactions
         self._should_stop = should_stop
         self._stack = stack
         self._seed = seed
@@ -86,9 +86,6 @@ class PolicyScorer:
         for _ in write_play(self._run.videos, name, evaluation):
             pass
 
-    def _interactions(self, iteration: int) -> int:
-        return sum(self._schedule.interactions(i) for i in range(iteration))
-
 
 @gin.configurable(denylist=["scorer", "schedule"])
 class EvaluationPhase:
@@ -113,7 +110,7 @@ class EvaluationPhase:
     def __init__(
         self,
         scorer: PolicyScorer,
-        schedule: Schedule,
+        schedule: Plan,
         every: int = 1,
         temperatures: Sequence[float] = (0.5, 0.0, 1.0),
         noops: Sequence[bool] = (True, False),
@@ -178,7 +175,7 @@ class FinalEvaluationPhase:
     def __init__(
         self,
         scorer: PolicyScorer,
-        schedule: Schedule,
+        schedule: Plan,
         temperatures: Sequence[float] = (0.5,),
         random_player: bool = True,
         videos: bool = True,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import gin
@@ -28,20 +27,14 @@ from simple_tf.training.evaluation_phase import (
     FinalEvaluationPhase,
     PolicyScorer,
 )
-from simple_tf.training.interruption import Interruption
-from simple_tf.training.loop import SimpleLoop
-from simple_tf.training.metrics import MetricsLog
+from simple_tf.training.loop_run import LoopRun
 from simple_tf.training.networks import build_policy, build_world_model
 from simple_tf.training.phase import Phase
 from simple_tf.training.policy_phase import PolicyPhase
 from simple_tf.training.position import Position
 from simple_tf.training.random_play import describe_game
 from simple_tf.training.real_play_phase import RealPlayPhase
-from simple_tf.training.run_directory import (
-    RunDescription,
-    RunDirectory,
-    replace_text,
-)
+from simple_tf.training.run_directory import RunDescription, RunDirectory
 from simple_tf.training.run_videos import write_dream
 from simple_tf.training.schedule import Schedule
 from simple_tf.training.world_model_evaluation_phase import WorldModelEvaluationPhase
@@ -66,11 +59,10 @@ class Learners:
     policy_trainer: PPOTrainer
     starts: StartSampler
 
-    def non_finite_weights(self) -> list[str]:
-        """Names of the variables that hold anything but numbers."""
-        variables = [*self.model.trainable_variables, *self.network.trainable_variables]
-        finite = tf.stack([tf.reduce_all(tf.math.is_finite(v)) for v in variables]).numpy()
-        return [v.name for v, is_finite in zip(variables, finite, strict=True) if not is_finite]
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """All weights."""
+        return [*self.model.trainable_variables, *self.network.trainable_variables]
 
     def checkpoint(self) -> tf.train.Checkpoint:
         """What is saved and restored."""
@@ -94,7 +86,7 @@ def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> L
 
 
 @gin.configurable(denylist=["game", "seed", "output_dir", "resume", "schedule"])
-class Experiment:
+class Experiment(LoopRun):
     """One run of SimPLe on one game.
 
     Args:
@@ -117,40 +109,26 @@ class Experiment:
     ) -> None:
         self.source: GameSource = find_game(game)
         self.schedule = schedule or Schedule()
-        self.directory = RunDirectory(output_dir)
+        directory = RunDirectory(output_dir)
+        description = RunDescription(game, seed, parsed_bindings())
         self._seed = seed
-        self._description = RunDescription(game, seed, parsed_bindings())
         looks = describe_game(self.source)
         # Before anything is written: a configuration that cannot be built leaves no run behind.
         self.learners = build_learners(looks.frame_shape, looks.num_actions, seed)
-        self.directory.claim(self._description, resume)
-        self.store = EpisodeStore.create_or_open(self.directory.episodes, looks)
-        self._checkpoints = RunCheckpoints(
-            self.directory.checkpoints, self.learners.checkpoint(), checkpoints_to_keep
+        directory.claim(description, resume)
+        self.store = EpisodeStore.create_or_open(directory.episodes, looks)
+        checkpoints = RunCheckpoints(
+            directory.checkpoints, self.learners.checkpoint(), checkpoints_to_keep
         )
+        super().__init__(directory, description, self.schedule, checkpoints, screen.SIMPLE_COLUMNS)
 
-    def run(self) -> str | None:
-        """Runs the loop to its end, or until a signal; prints what a person wants to know.
+    def _first_position(self) -> Position:
+        return Position()
 
-        Returns:
-            The name of the signal that ended it early, or None.
-        """
-        position = self._restored_position()
-        print(screen.opening(self._description.game, self._seed, self.schedule, position))
-        with Interruption() as interruption, self._log(position) as log:
-            loop = self._loop(position, log, interruption.requested)
-            replace_text(self.directory.configuration, gin.operative_config_str())
-            finished = loop.run()
-            # Once more: by now everything has been built that ever is.
-            replace_text(self.directory.configuration, gin.operative_config_str())
-            if finished:
-                self._show_dream()
-                print(screen.closing(self.directory, self._description.game, position))
-                return None
-        print(screen.interrupted(interruption.signal_name, position))
-        return interruption.signal_name
+    def _variables(self) -> Sequence[tf.Variable]:
+        return self.learners.variables
 
-    def _show_dream(self) -> None:
+    def _leave_pictures(self) -> None:
         """Leaves a video of the policy in its dream."""
         learners = self.learners
         learners.starts.load(self.store)
@@ -158,38 +136,18 @@ class Experiment:
             self.directory.videos, learners.model, learners.starts, learners.network, self._seed
         )
 
-    def _restored_position(self) -> Position:
-        fields = self._checkpoints.restore()
-        return Position() if fields is None else Position.from_json(fields)
-
-    @contextlib.contextmanager
-    def _log(self, position: Position) -> Iterator[MetricsLog]:
-        log = MetricsLog(self.directory, lines_to_keep=position.metric_lines)
-        try:
-            yield log
-        finally:
-            log.close()
-
-    def _loop(
-        self, position: Position, log: MetricsLog, should_stop: Callable[[], bool]
-    ) -> SimpleLoop:
-        return SimpleLoop(
-            self.phases(should_stop),
-            self.schedule,
-            self._checkpoints,
-            log,
-            position,
-            should_stop,
-            self.learners.non_finite_weights,
-            on_iteration=lambda place: print(screen.iteration(place, self.schedule)),
-        )
-
     def phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
-        """The work of an iteration, in order."""
+        """See `LoopRun`."""
         learners, store, schedule, seed = self.learners, self.store, self.schedule, self._seed
         frames = learners.model.num_input_frames
         scorer = PolicyScorer(
-            self.directory, self.source, learners.network, schedule, should_stop, frames, seed
+            self.directory,
+            self.source,
+            learners.network,
+            schedule.interactions_before,
+            should_stop,
+            frames,
+            seed,
         )
         evaluator = WorldModelEvaluator(learners.model, seed=seed)
         return [

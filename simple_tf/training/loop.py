@@ -1,4 +1,4 @@
-"""SimPLe's loop: the order of the phases, counting, logging and saving, and nothing else."""
+"""The loop of a run: the order of the phases, counting, logging and saving, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simple_tf.training.metrics import MetricsLog, RunningMean
 from simple_tf.training.phase import Advance, Phase
 from simple_tf.training.position import Position, Stopwatch
 from simple_tf.training.progress import ProgressLine
-from simple_tf.training.schedule import Schedule
+from simple_tf.training.schedule import Plan
 
 # Metrics whose names end like this are finite as long as training is in order. Others may be NaN
 # for want of examples, and a gradient may overflow where a loss scale takes care of it.
@@ -39,7 +39,8 @@ class DivergedError(RuntimeError):
 class SimpleLoop:
     """Runs all phases of all iterations, from any position.
 
-    Iteration 0 has only the phase "collection", which is random play.
+    SimPLe's iteration 0 has only the phase "collection", which is random play. A model-free run
+    has no such iteration: it begins with iteration 1, and the last of its phases are the same.
 
     Args:
         phases: in the order of an iteration.
@@ -58,7 +59,7 @@ class SimpleLoop:
     def __init__(
         self,
         phases: Sequence[Phase],
-        schedule: Schedule,
+        schedule: Plan,
         checkpoints: RunCheckpoints,
         log: MetricsLog,
         position: Position,
@@ -111,6 +112,7 @@ class SimpleLoop:
         with ProgressLine(title, size, phase.unit, position.step) as line:
             for advance in phase.run(position.iteration, position.step):
                 _check_finite(phase.name, position.iteration, advance)
+                position.interactions += advance.interactions
                 line.show(advance.step, _remark(phase, advance.metrics))
                 self._stopwatch.lap()
                 is_last, stop = advance.step == size, self._should_stop()
@@ -132,8 +134,6 @@ class SimpleLoop:
 
     def _step_to_next_phase(self) -> None:
         position = self._position
-        if position.phase == "collection":
-            position.interactions += self._schedule.interactions(position.iteration)
         position.step = 0
         following = self._order.index(position.phase) + 1
         if position.iteration > 0 and following < len(self._order):

@@ -7,7 +7,12 @@ from collections.abc import Callable
 import gin
 import tensorflow as tf
 
-from simple_tf.agents import optimizers, policy_network  # noqa: F401  # Known to gin once imported.
+from simple_tf.agents import (  # noqa: F401  # Known to gin once imported.
+    nature_network,
+    optimizers,
+    policy_network,
+    rainbow_network,
+)
 from simple_tf.models import (  # noqa: F401
     adafactor,
     bits,

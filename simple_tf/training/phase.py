@@ -18,12 +18,14 @@ class Advance(NamedTuple):
         metrics: of this piece, without the phase's name.
         images: pictures to show, uint8 [H, W, C], by name.
         histograms: values whose distribution to show, by name.
+        interactions: real steps played in this piece that count; the loop adds them up.
     """
 
     step: int
     metrics: Mapping[str, float]
     images: Mapping[str, np.ndarray] = MappingProxyType({})
     histograms: Mapping[str, np.ndarray] = MappingProxyType({})
+    interactions: int = 0
 
 
 class Phase(Protocol):

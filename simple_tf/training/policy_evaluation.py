@@ -79,7 +79,8 @@ class EvaluationTask:
         """Writes a typical and the best episode of everybody's first evaluation, and a dream."""
         for name, evaluation in dict(reversed(results)).items():
             yield from write_play(folder, name, evaluation)
-        if self.run is not None and any(e.origin is not None for _, e in results):
+        of_policy = any(evaluation.origin is not None for _, evaluation in results)
+        if of_policy and self.run is not None and self.run.has_world_model:
             learners = self.run.learners()
             yield write_dream(
                 folder, learners.model, learners.starts, learners.network, self.run.seed

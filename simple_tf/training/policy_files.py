@@ -43,12 +43,25 @@ def load_policy(directory: Path, network: tf.keras.Model) -> dict[str, int]:
     Raises:
         PolicyFileError: there is no whole policy of this network.
     """
+    fields = read_description(directory)
     try:
-        fields = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
         status = tf.train.Checkpoint(model=network).read(str(directory / WEIGHTS))
         status.assert_existing_objects_matched()
-        return {name: int(fields[name]) for name in ("iteration", "interactions")}
-    except (OSError, ValueError, KeyError, TypeError, AssertionError, tf.errors.OpError) as error:
+    except (OSError, ValueError, AssertionError, tf.errors.OpError) as error:
         raise PolicyFileError(
             f"{directory} holds no whole policy of this configuration: {error}"
         ) from error
+    return fields
+
+
+def read_description(directory: Path) -> dict[str, int]:
+    """Returns a policy's `iteration` and `interactions`.
+
+    Raises:
+        PolicyFileError: there is no whole policy.
+    """
+    try:
+        fields = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
+        return {name: int(fields[name]) for name in ("iteration", "interactions")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PolicyFileError(f"{directory} holds no whole policy: {error}") from error

@@ -30,6 +30,7 @@ _PACKAGES = (
     "gymnasium",
     "numpy",
     "gin-config",
+    "dm-reverb",
 )
 
 
@@ -45,11 +46,13 @@ class RunDescription:
         game: name of the game.
         seed: of every random draw.
         bindings: gin bindings as parsed, name to value.
+        init_from: the run whose policy it started from; None: from scratch.
     """
 
     game: str
     seed: int
     bindings: Mapping[str, str]
+    init_from: str | None = None
 
     def differences(self, other: RunDescription) -> list[str]:
         """One phrase for whatever is not the same in `other`."""
@@ -61,7 +64,8 @@ class RunDescription:
         ]
 
     def _flat(self) -> dict[str, str]:
-        return {"--game": self.game, "--seed": str(self.seed), **self.bindings}
+        start = {} if self.init_from is None else {"--init_from": self.init_from}
+        return {"--game": self.game, "--seed": str(self.seed), **start, **self.bindings}
 
 
 class RunDirectory:
@@ -79,6 +83,7 @@ class RunDirectory:
         self.tensorboard = self.path / "tensorboard"
         self.episodes = self.path / "episodes"
         self.checkpoints = self.path / "checkpoints"
+        self.replay = self.path / "replay"
         self.policies = self.path / "policies"
         self.evaluations = self.path / "evaluations"
         self.filmstrips = self.path / "filmstrips"
@@ -156,7 +161,9 @@ class RunDirectory:
         """
         try:
             fields = json.loads(self.description.read_text(encoding="utf-8"))
-            description = RunDescription(fields["game"], fields["seed"], fields["bindings"])
+            description = RunDescription(
+                fields["game"], fields["seed"], fields["bindings"], fields.get("init_from")
+            )
             return description, {"starts": [], **fields}
         except FileNotFoundError as error:
             raise RunError(f"There is no run in {self.path}: it has no run.json.") from error
@@ -181,6 +188,7 @@ class RunDirectory:
             "format_version": FORMAT_VERSION,
             "game": description.game,
             "seed": description.seed,
+            "init_from": description.init_from,
             "bindings": dict(description.bindings),
             "starts": [*starts, _this_start()],
         }

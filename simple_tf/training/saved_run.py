@@ -13,6 +13,7 @@ from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.card import CardError, read_card
 from simple_tf.evaluation.policy import Origin
+from simple_tf.training import model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.checkpoints import latest_position, latest_state
 from simple_tf.training.configuration import configure
 from simple_tf.training.experiment import Learners, build_learners
@@ -21,8 +22,10 @@ from simple_tf.training.policy_files import load_policy
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDirectory, RunError
 
-_STACK = "build_world_model.num_input_frames"
+# Where the number of frames is bound: in a run of SimPLe, in a model-free run.
+_STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack", "RainbowInRealGame.stack")
 _DEFAULT_STACK = 4
+_WORLD_MODEL = "build_world_model.model"
 
 
 class SavedRun:
@@ -52,10 +55,13 @@ class SavedRun:
     @property
     def stack(self) -> int:
         """K, how many frames the policy sees."""
-        try:
-            return int(gin.query_parameter(_STACK))
-        except ValueError:  # Not bound: the default.
-            return _DEFAULT_STACK
+        bound = [int(gin.query_parameter(name)) for name in _STACKS if _is_bound(name)]
+        return bound[0] if bound else _DEFAULT_STACK
+
+    @property
+    def has_world_model(self) -> bool:
+        """Whether the run has learned a game that its policy can be seen to dream."""
+        return _is_bound(_WORLD_MODEL)
 
     def choose(self, which: str) -> list[int]:
         """Returns the iterations whose policies are meant by latest, best, all or a number.
@@ -91,6 +97,8 @@ class SavedRun:
 
     def learners(self) -> Learners:
         """Returns the latest world model and policy, with start states from the newest play."""
+        if not self.has_world_model:
+            raise RunError(f"{self.directory.path} has no world model: it learned without one.")
         learners = build_learners(self._frame_shape, self._num_actions, self.seed)
         state = learners.checkpoint().read(latest_state(self.directory.checkpoints))
         state.expect_partial().assert_existing_objects_matched()
@@ -113,3 +121,11 @@ class SavedRun:
         if not scores:
             raise RunError(f"{self.directory.path} has no evaluation to choose the best by.")
         return max(scores, key=lambda iteration: (scores[iteration], iteration))
+
+
+def _is_bound(name: str) -> bool:
+    try:
+        gin.query_parameter(name)
+    except ValueError:
+        return False
+    return True

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Protocol
 
 import gin
+
+
+class Plan(Protocol):
+    """What the loop has to know of a schedule."""
+
+    @property
+    def iterations(self) -> int:
+        """How many there are, counted from 1."""
+
+    @property
+    def total_interactions(self) -> int:
+        """Real steps of the whole run."""
 
 
 @gin.configurable
@@ -63,6 +76,10 @@ class Schedule:
         before = self.initial_interactions + self.interactions_per_iteration * (iteration - 1)
         left = max(self.max_interactions - before, 0)
         return min(self.interactions_per_iteration, left)
+
+    def interactions_before(self, iteration: int) -> int:
+        """Real steps of all collections before an iteration's own: what its policy learned from."""
+        return sum(self.interactions(earlier) for earlier in range(iteration))
 
     @property
     def total_interactions(self) -> int:

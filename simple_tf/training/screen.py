@@ -4,26 +4,39 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from simple_tf.evaluation.card import read_card
 from simple_tf.evaluation.paper_scores import SD, load_paper_scores
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDirectory
-from simple_tf.training.schedule import Schedule
+from simple_tf.training.schedule import Plan
 
-# Title and width of each column, and the metric in it; of several with that beginning, the last.
-_COLUMNS = (
+Column = tuple[str, int, str]
+"""Title and width, and the metric in it; of several with that beginning, the last."""
+
+SIMPLE_COLUMNS: tuple[Column, ...] = (
     ("model loss", 10, "world_model/loss"),
     ("reward accuracy", 15, "world_model_evaluation/reward_accuracy"),
     ("dreamed return", 14, "policy/return"),
     ("played score", 12, "collection/mean_raw_return"),
     ("real score", 10, "evaluation/mean_score"),
 )
+MODEL_FREE_COLUMNS: tuple[Column, ...] = (
+    ("loss", 8, "learning/loss"),
+    ("played score", 12, "learning/mean_raw_return"),
+    ("real score", 10, "evaluation/mean_score"),
+)
 
 
-def opening(game: str, seed: int, schedule: Schedule, position: Position) -> str:
+def opening(
+    game: str,
+    seed: int,
+    schedule: Plan,
+    position: Position,
+    columns: Sequence[Column] = SIMPLE_COLUMNS,
+) -> str:
     """Says what is going to happen."""
     plan = (
         f"{game}, seed {seed}: {schedule.iterations} iterations, "
@@ -31,18 +44,20 @@ def opening(game: str, seed: int, schedule: Schedule, position: Position) -> str
     )
     if position.finished:
         return f"{plan}. This run is finished already."
-    if position.iteration or position.step:
+    if position.seconds:
         plan += (
             f"; going on in iteration {position.iteration}, {position.phase.replace('_', ' ')}, "
             f"after {duration(position.seconds)} of work"
         )
-    titles = "  ".join(f"{title:>{width}}" for title, width, _ in _COLUMNS)
+    titles = "  ".join(f"{title:>{width}}" for title, width, _ in columns)
     return f"{plan}.\niteration  interactions  {titles}  time"
 
 
-def iteration(position: Position, schedule: Schedule) -> str:
+def iteration(
+    position: Position, schedule: Plan, columns: Sequence[Column] = SIMPLE_COLUMNS
+) -> str:
     """One line of the table, about the iteration that has just ended."""
-    cells = [_number(_find(position.summary, metric)).rjust(width) for _, width, metric in _COLUMNS]
+    cells = [_number(_find(position.summary, metric)).rjust(width) for _, width, metric in columns]
     return (
         f"{position.iteration:>4}/{schedule.iterations:<4}  {position.interactions:>12,}  "
         f"{'  '.join(cells)}  {duration(position.seconds)}"
@@ -60,15 +75,16 @@ def interrupted(signal_name: str | None, position: Position) -> str:
 
 def closing(directory: RunDirectory, game: str, position: Position) -> str:
     """Says how it came out, and where everything is."""
-    places = {
+    folders = {
         "policies": directory.policies,
         "checkpoints": directory.checkpoints,
         "evaluations": directory.evaluations,
         "filmstrips": directory.filmstrips,
         "videos": directory.videos,
         "metrics": directory.metrics,
-        "curves": f"tensorboard --logdir={directory.tensorboard}",
     }
+    places: dict[str, object] = {name: path for name, path in folders.items() if path.exists()}
+    places["curves"] = f"tensorboard --logdir={directory.tensorboard}"
     used = f"{position.interactions:,} interactions, {duration(position.seconds)} of work"
     return "\n".join(
         [f"Done: {used}.", *scores(directory, game), *(f"  {k:<13} {v}" for k, v in places.items())]

@@ -13,7 +13,7 @@ from simple_tf.evaluation.world_model import WorldModelEvaluator
 from simple_tf.training.phase import Advance
 from simple_tf.training.run_directory import RunDirectory
 from simple_tf.training.run_videos import write_comparison
-from simple_tf.training.schedule import Schedule
+from simple_tf.training.schedule import Plan, Schedule
 
 # Parts of the rollout after which scores are reported; the original's choice.
 _SHARES_OF_HORIZON = (0.25, 1.0)
@@ -89,7 +89,7 @@ class WorldModelEvaluationPhase:
         return iteration
 
 
-def is_due(iteration: int, every: int, schedule: Schedule) -> bool:
+def is_due(iteration: int, every: int, schedule: Plan) -> bool:
     """Whether something that is done in every so many iterations, and in the last, is due."""
     if not every:
         return False

@@ -82,3 +82,20 @@ def test_a_second_image_does_not_see_the_first():
 def test_a_factor_that_does_not_fit_is_refused(factor):
     with pytest.raises(ValueError, match="does not fit 20x40"):
         FrameProcessor((20, 40, 3), factor, False)
+
+
+@pytest.mark.parametrize("size", [(84, 84), (42, 100), (210, 160)])
+@pytest.mark.parametrize("grayscale", [False, True])
+def test_any_size_is_the_area_mean_of_the_image_or_of_its_greys(size, grayscale):
+    image = _noise((210, 160, 3))
+    processor = FrameProcessor(image.shape, 2, grayscale, size)
+    np.copyto(processor.image, image)
+    out = np.full(processor.frame_shape, 77, np.uint8)
+    processor.write_frame(out)
+    before = _process(image, 1, grayscale=True) if grayscale else image
+    rows, columns = (
+        np.repeat(np.eye(source, dtype=np.int64), target, 0).reshape(target, source, -1).sum(1)
+        for source, target in zip(image.shape, size, strict=False)
+    )
+    sums = np.einsum("hr,wc,rck->hwk", rows, columns, before.astype(np.int64))
+    np.testing.assert_array_equal(out, sums // (210 * 160))

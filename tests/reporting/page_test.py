@@ -96,9 +96,8 @@ def test_scores_beside_the_paper_s(runs):
 
 
 def test_verdicts(runs):
-    (header, *rows) = Page(build_page(runs)).table(
-        "game", "configuration", "ours", "paper: SD long"
-    )
+    (header, *rows) = Page(build_page(runs)).table("game", "configuration", "ours", "compared with")
+    assert {row[header.index("compared with")] for row in rows} == {"SD long"}
     verdicts = {row[0]: row[header.index("verdict")] for row in rows}
     assert verdicts == {
         "Boxing": "within the paper's spread",

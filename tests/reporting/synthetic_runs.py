@@ -46,6 +46,7 @@ def write_run(
     bindings=None,
     planned=None,
     filmstrip=True,
+    interactions=100_000,
 ):
     """Writes one run; `final` None leaves it half-finished."""
     run = RunDirectory(path)
@@ -61,20 +62,22 @@ def write_run(
         "starts": [{"time": "2030-01-01T00:00:00+00:00", "command": command}],
     }
     run.description.write_text(json.dumps(fields))
-    per_iteration = 100_000 // len(curve)
+    per_iteration = interactions // len(curve)
     with run.metrics.open("w") as file:
         for number, score in enumerate(curve, start=1):
-            interactions = number * per_iteration
-            card = make_card(game, [score - 1, score + 1], number, interactions, 1000, seed=seed)
+            so_far = number * per_iteration
+            card = make_card(game, [score - 1, score + 1], number, so_far, 1000, seed=seed)
             write_card(run.evaluation(f"iteration_{number:03d}"), card)
-            for record in _records(number, interactions, len(curve)):
+            for record in _records(number, so_far, len(curve)):
                 file.write(json.dumps(record) + "\n")
             if filmstrip:
                 image = np.full((60, 300, 3), 40 * number % 255, np.uint8)
                 run.filmstrip(number).parent.mkdir(exist_ok=True)
                 run.filmstrip(number).write_bytes(png.encode_frame(image))
     if final is not None:
-        write_card(run.evaluation("final"), make_card(game, final, len(curve), 100_000, seed=seed))
+        write_card(
+            run.evaluation("final"), make_card(game, final, len(curve), interactions, seed=seed)
+        )
         if random is not None:
             write_card(run.evaluation("random"), make_card(game, random, seed=seed))
     return path

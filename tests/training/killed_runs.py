@@ -17,26 +17,35 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+SMOKE = ("simple_tf.train", "--gin_file=smoke.gin", "--game=pong")
 
-def command(run: Path, *bindings: str) -> list[str]:
+
+def command(run: Path, *bindings: str, program: Sequence[str] = SMOKE) -> list[str]:
     """How the run is started."""
     return [
-        *(sys.executable, "-m", "simple_tf.train", "--gin_file=smoke.gin", "--game=pong"),
-        *("--seed=3", f"--output_dir={run}"),
+        *(sys.executable, "-m", *program, "--seed=3", f"--output_dir={run}"),
         *(f"--gin_bindings={binding}" for binding in bindings),
     ]
 
 
-def finish(run: Path, *bindings: str) -> str:
+def finish(run: Path, *bindings: str, program: Sequence[str] = SMOKE) -> str:
     """Lets the run come to its end; returns what it printed."""
-    done = subprocess.run(command(run, *bindings), capture_output=True, text=True, check=False)
+    line = command(run, *bindings, program=program)
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def kill_once(run: Path, delay: float, *bindings: str, after_progress: bool = False) -> str:
+def kill_once(
+    run: Path,
+    delay: float,
+    *bindings: str,
+    after_progress: bool = False,
+    program: Sequence[str] = SMOKE,
+) -> str:
     """Starts the run and kills it; returns where it was.
 
     Args:
@@ -44,10 +53,14 @@ def kill_once(run: Path, delay: float, *bindings: str, after_progress: bool = Fa
         delay: seconds to wait before the kill.
         *bindings: of gin.
         after_progress: whether to wait first until the run has saved something new.
+        program: module and flags.
     """
     before = place(run)
     process = subprocess.Popen(
-        command(run, *bindings), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(run, *bindings, program=program),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert process.stdout is not None
     process.stdout.readline()  # The opening line: from here on it works.
@@ -80,7 +93,9 @@ def weights(run: Path) -> dict[str, bytes]:
     newest = sorted(run.glob("checkpoints/[0-9]*"))[-1]
     reader = tf.train.load_checkpoint(str(newest / "state"))
     names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
-    return {name: reader.get_tensor(name).tobytes() for name in names}
+    tensors = {name: reader.get_tensor(name) for name in names}
+    # A text comes as bytes, anything else as an array.
+    return {name: t if isinstance(t, bytes) else t.tobytes() for name, t in tensors.items()}
 
 
 def episodes(run: Path) -> dict[str, bytes]:

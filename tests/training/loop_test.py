@@ -45,7 +45,9 @@ class _CountingPhase:
         for done in range(step + 1, self.size(iteration) + 1):
             self._world.counters[self.name].assign_add(1)
             self._world.diary.append((iteration, self.name, done))
-            yield Advance(done, {"loss": self._world.losses.get((iteration, self.name, done), 1.0)})
+            loss = self._world.losses.get((iteration, self.name, done), 1.0)
+            played = int(self.name == "collection")
+            yield Advance(done, {"loss": loss}, interactions=played)
 
 
 class _World:

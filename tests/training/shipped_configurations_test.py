@@ -3,8 +3,10 @@
 import gin
 import pytest
 
-from simple_tf.training import experiment  # noqa: F401  # Makes everything known to gin.
+from simple_tf.agents.optimizers import decay_over_budget
+from simple_tf.training import experiment, model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.configuration import configure, shipped_directory
+from simple_tf.training.model_free_schedule import ModelFreeSchedule
 from simple_tf.training.schedule import Schedule
 
 # What each configuration changes. Sources: the paper (arXiv 1903.00374) and, where it says
@@ -133,7 +135,76 @@ MODELS = {"deterministic": "DeterministicModel", "recurrent": "RecurrentModel"}
 MODELS |= {"gaussian": "GaussianModel"}
 
 # Configurations that are our own, and files that others include.
-OURS = {"cpu", "smoke", "simple", "atari", "random_play"}
+OURS = {"cpu", "smoke", "simple", "atari", "random_play", "model_free"}
+
+# Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; the defaults for
+# Atari of OpenAI baselines; the paper's appendix and Dopamine; van Hasselt et al. (2019).
+PPO = {
+    "RealEnvironment.num_slots": 16,
+    "RealEnvironment.stack": 4,
+    "PPOTrainer.collect_steps": 50,
+    "policy_adam.learning_rate": 2.5e-4,
+    "PPOLearner.discount": 0.99,
+    "PPOLearner.gae_lambda": 0.95,
+    "PPOLearner.clip": 0.1,
+    "PPOLearner.value_coefficient": 1.0,
+    "PPOLearner.entropy_coefficient": 0.01,
+    "PPOLearner.clip_norm": 0.5,
+    "PPOLearner.num_passes": 3,
+    "PPOLearner.minibatch_steps": 20,
+    "AtariSettings.resize_factor": 2,
+    "AtariSettings.grayscale": False,
+}
+RAINBOW = {
+    "RainbowInRealGame.num_steps": 3,
+    "RainbowInRealGame.capacity": 1_000_000,
+    "RainbowInRealGame.batch_size": 32,
+    "RainbowInRealGame.prioritized": True,
+    "RainbowTrainer.min_replay_history": 20_000,
+    "RainbowTrainer.update_period": 4,
+    "RainbowTrainer.target_update_period": 8000,
+    "RainbowTrainer.final_epsilon": 0.01,
+    "RainbowTrainer.epsilon_decay": 250_000,
+    "RainbowTrainer.gamma": 0.99,
+    "RainbowNetwork.num_atoms": 51,
+    "RainbowNetwork.max_return": 10.0,
+    "RainbowNetwork.hidden_size": 512,
+    "policy_adam.learning_rate": 6.25e-5,
+    "policy_adam.epsilon": 1.5e-4,
+    "AtariSettings.frame_size": (84, 84),
+    "AtariSettings.grayscale": True,
+}
+MODEL_FREE = {
+    "ppo": PPO,
+    "ppo_baselines": PPO
+    | {
+        "RealEnvironment.num_slots": 8,
+        "PPOTrainer.collect_steps": 128,
+        "decay_over_budget.initial": 2.5e-4,
+        "decay_over_budget.interactions_per_update": 8 * 128,
+        "decay_over_budget.steps_per_update": 4 * 4,
+        "policy_adam.epsilon": 1e-5,
+        "PPOLearner.value_coefficient": 0.25,
+        "PPOLearner.num_passes": 4,
+        "PPOLearner.minibatch_steps": 128 // 4,
+        "AtariSettings.frame_size": (84, 84),
+        "AtariSettings.grayscale": True,
+    },
+    "rainbow": RAINBOW,
+    "rainbow_der": RAINBOW
+    | {
+        "RainbowInRealGame.num_steps": 20,
+        "RainbowTrainer.min_replay_history": 1600,
+        "RainbowTrainer.update_period": 1,
+        "RainbowTrainer.target_update_period": 2000,
+        "RainbowTrainer.epsilon_decay": 2000,
+        "RainbowTrainer.gradient_clipping": 10.0,
+        "RainbowNetwork.hidden_size": 256,
+        "RainbowNetwork.convolutions": ((32, 5, 5), (64, 5, 5)),
+        "policy_adam.learning_rate": 1e-4,
+    },
+}
+del MODEL_FREE["ppo_baselines"]["policy_adam.learning_rate"]  # It falls.
 
 # Iterations with more world-model steps and more policy updates than the others.
 LONGER = {
@@ -155,7 +226,25 @@ def _clear_gin():
 
 def test_every_shipped_file_is_in_the_table():
     shipped = {path.stem for path in shipped_directory().glob("*.gin")}
-    assert shipped - OURS == set(EXPECTED)
+    assert shipped - OURS == set(EXPECTED) | set(MODEL_FREE)
+
+
+@pytest.mark.parametrize("name", MODEL_FREE)
+def test_values_of_model_free_learners(name):
+    configure([f"{name}.gin"], [])
+    found = {binding: gin.query_parameter(binding) for binding in MODEL_FREE[name]}
+    assert found == MODEL_FREE[name]
+    assert ModelFreeSchedule() == ModelFreeSchedule(100_000, 10_000)
+
+
+def test_one_binding_is_the_budget_and_the_learning_rate_ends_with_it():
+    configure(["ppo_baselines.gin"], ["BUDGET = 500000"])
+    assert ModelFreeSchedule().interactions == 500_000
+    rate = decay_over_budget()
+    steps = 500_000 // 1024 * 16
+    assert float(rate(0)) == pytest.approx(2.5e-4)
+    assert float(rate(steps // 2)) == pytest.approx(1.25e-4)
+    assert float(rate(steps)) == 0.0
 
 
 @pytest.mark.parametrize("name", EXPECTED)

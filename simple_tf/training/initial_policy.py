@@ -1,0 +1,70 @@
+"""A policy of another run to start from: SimPLe first, then model-free learning."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import tensorflow as tf
+
+from simple_tf.training.policy_files import PolicyFileError, load_policy, read_description
+from simple_tf.training.run_directory import RunDirectory, RunError
+
+# What decides how the game looks to a policy, and what its network is.
+_TAKEN_OVER = (
+    "AtariSettings.",
+    "GymnasiumSettings.",
+    "PolicyNetwork.",
+    "NatureNetwork.",
+    "build_policy.",
+)
+_STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack")
+
+
+@dataclasses.dataclass(frozen=True)
+class InitialPolicy:
+    """The latest policy of a run.
+
+    Attributes:
+        run: the run's directory.
+        policy: where the policy is.
+        interactions: real steps it was trained with; a run that starts from it counts on.
+        bindings: of gin, without which the policy would not see what it is used to.
+    """
+
+    run: Path
+    policy: Path
+    interactions: int
+    bindings: tuple[str, ...]
+
+    @classmethod
+    def of_run(cls, run: Path) -> InitialPolicy:
+        """Finds the latest policy of a run.
+
+        Raises:
+            RunError: there is no run, or it has no policy yet.
+        """
+        directory = RunDirectory(run)
+        description, _ = directory.read()
+        iterations = directory.policy_iterations()
+        if not iterations:
+            raise RunError(f"{run} has no policy to start from yet.")
+        policy = directory.policy(iterations[-1])
+        bound = description.bindings
+        bindings = [f"{name} = {bound[name]}" for name in bound if name.startswith(_TAKEN_OVER)]
+        bindings += [f"{_STACKS[1]} = {bound[name]}" for name in _STACKS if name in bound]
+        return cls(run, policy, read_description(policy)["interactions"], tuple(bindings))
+
+    def load(self, network: tf.keras.Model) -> None:
+        """Reads the weights.
+
+        Raises:
+            RunError: the network is another one.
+        """
+        try:
+            load_policy(self.policy, network)
+        except PolicyFileError as error:
+            raise RunError(
+                f"{self.run} cannot be started from: its policy does not fit the network that is "
+                f"to learn. {error}"
+            ) from error

@@ -1,0 +1,93 @@
+"""What can learn without a model: one face for all, and PPO behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import gin
+import tensorflow as tf
+
+from simple_tf.agents.interleaved import collect_interleaved
+from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.envs.game import GameSource
+from simple_tf.envs.real_environment import RealEnvironment
+from simple_tf.envs.resumable_batch import FinishedEpisodes
+from simple_tf.training.networks import build_policy
+
+
+class ModelFreeLearner(Protocol):
+    """Plays the real game and learns from it.
+
+    Attributes:
+        network: the policy, with the call of `PolicyNetwork`.
+        stack: K, how many frames it sees.
+        update_size: most steps of the game that one update takes.
+        unit: what updates are called.
+    """
+
+    network: tf.keras.Model
+    stack: int
+    update_size: int
+    unit: str
+
+    def train(self, num_updates: int) -> Mapping[str, float]:
+        """Plays and learns; returns means over the updates."""
+
+    def take_finished(self) -> FinishedEpisodes:
+        """What was played since the last call."""
+
+    def updates_done(self) -> int:
+        """Updates so far, over all starts of the run."""
+
+    def checkpoint(self) -> tf.train.Checkpoint:
+        """All that a resumed run needs."""
+
+    def close(self) -> None:
+        """Ends the games."""
+
+
+@gin.configurable(denylist=["source", "seed", "folder"])
+class PPOInRealGame:
+    """See `ModelFreeLearner`: SimPLe's own PPO, given the real game.
+
+    Args:
+        source: the game.
+        seed: decides every random draw.
+        folder: for what fits into no checkpoint; there is nothing.
+    """
+
+    unit = "updates"
+
+    def __init__(self, source: GameSource, seed: int, folder: Path) -> None:
+        del folder
+        self.environment = RealEnvironment(source, seed)
+        shape = self.environment.observation_shape
+        self.network = build_policy(shape, self.environment.num_actions, seed)
+        self.stack = shape[0]
+        self._trainer = PPOTrainer(
+            self.environment, self.network, collect_experience=collect_interleaved, seed=seed
+        )
+        self.update_size = self.environment.batch_size * self._trainer.collect_steps
+
+    def train(self, num_updates: int) -> Mapping[str, float]:
+        """See `ModelFreeLearner`."""
+        metrics = self._trainer.train(num_updates)
+        return {name: float(value) for name, value in metrics.items()}
+
+    def take_finished(self) -> FinishedEpisodes:
+        """See `ModelFreeLearner`."""
+        return self.environment.take_finished()
+
+    def updates_done(self) -> int:
+        """See `ModelFreeLearner`."""
+        return int(self._trainer.updates_done.numpy())
+
+    def checkpoint(self) -> tf.train.Checkpoint:
+        """See `ModelFreeLearner`."""
+        return tf.train.Checkpoint(policy=self._trainer)
+
+    def close(self) -> None:
+        """See `ModelFreeLearner`."""
+        self.environment.close()
