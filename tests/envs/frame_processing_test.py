@@ -84,7 +84,7 @@ def test_a_factor_that_does_not_fit_is_refused(factor):
         FrameProcessor((20, 40, 3), factor, False)
 
 
-@pytest.mark.parametrize("size", [(84, 84), (42, 100), (210, 160)])
+@pytest.mark.parametrize("size", [(84, 84), (42, 100)])
 @pytest.mark.parametrize("grayscale", [False, True])
 def test_any_size_is_the_area_mean_of_the_image_or_of_its_greys(size, grayscale):
     image = _noise((210, 160, 3))
@@ -97,5 +97,5 @@ def test_any_size_is_the_area_mean_of_the_image_or_of_its_greys(size, grayscale)
         np.repeat(np.eye(source, dtype=np.int64), target, 0).reshape(target, source, -1).sum(1)
         for source, target in zip(image.shape, size, strict=False)
     )
-    sums = np.einsum("hr,wc,rck->hwk", rows, columns, before.astype(np.int64))
-    np.testing.assert_array_equal(out, sums // (210 * 160))
+    sums = np.tensordot(columns, np.tensordot(rows, before.astype(np.float64), 1), (1, 1))
+    np.testing.assert_array_equal(out, sums.transpose(1, 0, 2).round() // (210 * 160))

@@ -26,7 +26,7 @@ SMOKE = ("simple_tf.train", "--gin_file=smoke.gin", "--game=pong")
 def command(run: Path, *bindings: str, program: Sequence[str] = SMOKE) -> list[str]:
     """How the run is started."""
     return [
-        *(sys.executable, "-m", *program, "--seed=3", f"--output_dir={run}"),
+        *(sys.executable, "-m", program[0], "--seed=3", *program[1:], f"--output_dir={run}"),
         *(f"--gin_bindings={binding}" for binding in bindings),
     ]
 
