@@ -15,9 +15,11 @@ from simple_tf.data.rewards import Leads, find_leads, num_reserved
 from simple_tf.data.split import Segment, split_episodes
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowTable
+from simple_tf.replicas import own_rows, this_replica
 
 # Iterations of equally many steps differ by one frame per episode, a few percent at most.
 _SPARE_CAPACITY = 1.125
+_BYTES_PER_WORD = 4
 
 
 @gin.configurable(denylist=["frame_shape", "num_input_frames"])
@@ -65,7 +67,9 @@ class StartSampler(tf.Module):
         self._num_input_frames = num_input_frames
         self._random_starts = random_starts
         self._frame_shape = tuple(frame_shape)
-        self._frames = _resizable(np.zeros((0, *self._frame_shape), np.uint8))
+        # Four bytes in one number: TensorFlow cannot send single bytes between workers.
+        self._words_per_frame = -(-int(np.prod(self._frame_shape)) // _BYTES_PER_WORD)
+        self._frames = _resizable(np.zeros((0, self._words_per_frame), np.int32))
         self._actions = _resizable(np.zeros(0, np.int32))
         self._positions = _resizable(np.zeros(0, np.int32))
         self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
@@ -113,7 +117,7 @@ class StartSampler(tf.Module):
         before a reward: the last ones of the batch.
 
         Args:
-            batch_size: B.
+            batch_size: B; of a batch that is split over replicas, this replica's part.
             seed: int [2], a stateless seed: the same seed gives the same starts.
 
         Returns:
@@ -121,10 +125,18 @@ class StartSampler(tf.Module):
         """
         if not self._is_loaded:
             raise ValueError("load a store's episodes before drawing starts from them")
-        first = self._first_frames(batch_size, seed)[:, tf.newaxis]  # [B, 1]
-        frames = tf.gather(self._frames, first + tf.range(self._num_input_frames))
+        drawn = self._first_frames(batch_size * this_replica()[1], seed)
+        first = own_rows(drawn)[:, tf.newaxis]  # [B, 1]
+        words = tf.gather(self._frames, first + tf.range(self._num_input_frames))
         actions = tf.gather(self._actions, first + tf.range(self._num_input_frames - 1))
-        return frames, actions
+        return self._unpacked(words), actions
+
+    def _unpacked(self, words: tf.Tensor) -> tf.Tensor:
+        """Maps int32 [B, K, words] to frames, uint8 [B, K, H, W, C]."""
+        batch_size, stack, _ = words.shape
+        pixels = tf.reshape(tf.bitcast(words, tf.uint8), [batch_size, stack, -1])
+        pixels = pixels[..., : np.prod(self._frame_shape)]
+        return tf.reshape(pixels, [batch_size, stack, *self._frame_shape])
 
     def _first_frames(self, batch_size: int, seed: tf.Tensor) -> tf.Tensor:
         """Draws the positions of the starts' first frames, int32 [B]."""
@@ -171,16 +183,28 @@ class StartSampler(tf.Module):
         num_frames = sum(segment.num_frames for segment in segments)
         capacity = self._capacity_for(num_frames)
         # Frees what was loaded before: the largest iterations take gigabytes.
-        self._frames.assign(tf.zeros([0, *self._frame_shape], tf.uint8))
-        parts = [tf.constant(codec.read_frames(episodes[n], a, b - a)) for n, a, b in segments]
-        spare = tf.zeros([capacity - num_frames, *self._frame_shape], tf.uint8)
-        self._frames.assign(tf.concat([*parts, spare], axis=0))
+        self._frames.assign(tf.zeros([0, self._words_per_frame], tf.int32))
+        self._frames.assign(self._packed(episodes, segments, capacity))
         # The last frame of a segment has no action after it; no start reaches its zero.
         actions = [np.append(episodes[n].actions[a : b - 1], 0) for n, a, b in segments]
         self._actions.assign(_padded(np.concatenate(actions), capacity))
         self._positions.assign(_padded(positions, capacity))
         self._num_starts.assign(len(positions))
         self._is_loaded = True
+
+    def _packed(
+        self, episodes: Sequence[StoredEpisode], segments: Sequence[Segment], capacity: int
+    ) -> np.ndarray:
+        """The segments' frames one after the other, int32 [capacity, words]."""
+        row_bytes = self._words_per_frame * _BYTES_PER_WORD
+        rows = np.zeros((capacity, row_bytes), np.uint8)
+        position = 0
+        for number, begin, end in segments:
+            frames = codec.read_frames(episodes[number], begin, end - begin)
+            pixels = frames.reshape(len(frames), -1)
+            rows[position : position + len(frames), : pixels.shape[1]] = pixels
+            position += len(frames)
+        return rows.view(np.int32)
 
     def _fill_leads(self, leads: Leads) -> None:
         # As many places as frames: the sizes change only when the frames' do.
