@@ -45,13 +45,13 @@ def rows_per_replica(batch_size: int, name: str) -> int:
 
 
 def own_rows(values: tf.Tensor, axis: int = 0) -> tf.Tensor:
-    """This replica's part of a global batch."""
+    """Returns this replica's part of a global batch."""
     index, count = this_replica()
     return values if count == 1 else _part(values, index, count, axis)
 
 
 def own_rows_of_process(values: tf.Tensor) -> tf.Tensor:
-    """This replica's part of the rows that this process has read for all of its replicas."""
+    """Returns this replica's part of the rows that its process has read for all its replicas."""
     index, _ = this_replica()
     local = _replicas_of_process(tf.distribute.get_strategy())
     return values if local == 1 else _part(values, index % local, local, 0)
@@ -92,12 +92,15 @@ def total(values: Any) -> Any:
 def mean(values: Any) -> Any:
     """Means of a nest of tensors over the replicas."""
     _, count = this_replica()
-    return tf.nest.map_structure(lambda value: value / count, total(values)) if count > 1 else values
+    if count == 1:
+        return values
+    return tf.nest.map_structure(lambda value: value / count, total(values))
 
 
 def first(strategy: tf.distribute.Strategy, values: Any) -> Any:
     """What the first replica of this process has returned; for values that are all the same."""
-    return tf.nest.map_structure(lambda value: strategy.experimental_local_results(value)[0], values)
+    local = strategy.experimental_local_results
+    return tf.nest.map_structure(lambda value: local(value)[0], values)
 
 
 def position_of_process(strategy: tf.distribute.Strategy) -> tuple[int, int]:
@@ -105,8 +108,22 @@ def position_of_process(strategy: tf.distribute.Strategy) -> tuple[int, int]:
     local = _replicas_of_process(strategy)
     if strategy.num_replicas_in_sync == local:
         return 0, 1
-    index = first(strategy, strategy.run(lambda: tf.constant(this_replica()[0])))
+    index = on_replicas(strategy, lambda: tf.convert_to_tensor(this_replica()[0]))()
     return int(index) // local, strategy.num_replicas_in_sync // local
+
+
+def on_replicas(
+    strategy: tf.distribute.Strategy, function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Returns a function that runs another on all replicas, to be called from outside of them.
+
+    It returns what the first replica of this process returns. Build it once: it compiles.
+    """
+    if strategy.num_replicas_in_sync == 1:
+        return function
+    return tf.function(
+        lambda *args: first(strategy, strategy.run(function, args=args)), autograph=False
+    )
 
 
 class ReplicaVariable(tf.__internal__.tracking.Trackable):
@@ -125,7 +142,9 @@ class ReplicaVariable(tf.__internal__.tracking.Trackable):
         self.dtype = tf.as_dtype(dtype)
         self.shape = tf.TensorShape(shape)
         self._split = split
-        self._strategy = tf.distribute.get_strategy()
+        strategy = tf.distribute.get_strategy()
+        self._gather = on_replicas(strategy, self._whole)
+        self._scatter = on_replicas(strategy, self._assign_own)
         # Bytes cannot be sent between workers, which creating a variable does.
         stored = tf.int32 if self.dtype == tf.uint8 else self.dtype
         self._variable = tf.Variable(
@@ -136,7 +155,7 @@ class ReplicaVariable(tf.__internal__.tracking.Trackable):
         )
 
     def read_value(self) -> tf.Tensor:
-        """This replica's part."""
+        """Returns this replica's part."""
         return tf.cast(self._variable.read_value(), self.dtype)
 
     def assign(self, value: tf.Tensor) -> None:
@@ -145,17 +164,22 @@ class ReplicaVariable(tf.__internal__.tracking.Trackable):
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         """See `Trackable`. With several processes, all of them have to save at the same time."""
-        parts = self._strategy.run(self._variable.read_value)
-        if self._split and self._strategy.num_replicas_in_sync > 1:
-            whole = self._strategy.gather(parts, axis=0)
-        else:
-            whole = first(self._strategy, parts)
-        return {_VALUE: tf.cast(whole, self.dtype)}
+        return {_VALUE: tf.cast(self._gather(), self.dtype)}
 
     def _restore_from_tensors(self, restored_tensors: dict[str, tf.Tensor]) -> None:
         """See `Trackable`."""
-        whole = restored_tensors[_VALUE]
-        self._strategy.run(lambda: self.assign(own_rows(whole) if self._split else whole))
+        self._scatter(restored_tensors[_VALUE])
+
+    def _assign_own(self, whole: tf.Tensor) -> None:
+        self.assign(own_rows(whole) if self._split else whole)
+
+    def _whole(self) -> tf.Tensor:
+        """The parts of all replicas, or the one that they have in common."""
+        part = self._variable.read_value()
+        _, count = this_replica()
+        if count == 1 or not self._split:
+            return part
+        return tf.distribute.get_replica_context().all_gather(part, axis=0)
 
 
 # The name under which TensorFlow saves a variable's value.

@@ -161,9 +161,7 @@ class WindowDataset:
         """How many different windows there are."""
         return self._table.num_windows
 
-    def batches(
-        self, first_batch: int = 0, part: tuple[int, int] = (0, 1)
-    ) -> tf.data.Dataset:
+    def batches(self, first_batch: int = 0, part: tuple[int, int] = (0, 1)) -> tf.data.Dataset:
         """An endless dataset of random batches.
 
         Args:
@@ -175,7 +173,6 @@ class WindowDataset:
             Dictionaries of `frames` uint8 [B, K+n, H, W, C], `actions` int32 [B, K+n-1] and
             `reward_classes` int32 [B, K+n-1]; entry t of the latter two leads to frame t+1.
         """
-
         index, count = part
         if self._batch_size % count:
             raise ValueError(f"a batch of {self._batch_size} has no {count} equal parts")

@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from simple_tf.replicas import drawn_gumbels, drawn_rows, this_replica
 
-
 _PHILOX = tf.random.Algorithm.PHILOX.value
 _PHILOX_WORDS = 4
 

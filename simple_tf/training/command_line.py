@@ -15,8 +15,10 @@ from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
 from simple_tf.training.checkpoints import CheckpointError
 from simple_tf.training.configuration import ConfigurationError
+from simple_tf.training.devices import DeviceError
 from simple_tf.training.loop import DivergedError
 from simple_tf.training.run_directory import RunError
+from simple_tf.training.workers import WorkerLostError
 
 # These say all there is to say.
 _OWN_ERRORS = (
@@ -27,6 +29,8 @@ _OWN_ERRORS = (
     RunError,
     CheckpointError,
     DivergedError,
+    DeviceError,
+    WorkerLostError,
 )
 # These are most often a user's mistake, but may be a bug in somebody's code.
 _COMMON_ERRORS = (ValueError, OSError)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
+import signal
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from simple_tf.training import screen
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.collection_phase import CollectionPhase
 from simple_tf.training.configuration import parsed_bindings
+from simple_tf.training.devices import Devices
 from simple_tf.training.evaluation_phase import (
     EvaluationPhase,
     FinalEvaluationPhase,
@@ -30,7 +34,7 @@ from simple_tf.training.evaluation_phase import (
 )
 from simple_tf.training.interruption import Interruption
 from simple_tf.training.loop import SimpleLoop
-from simple_tf.training.metrics import MetricsLog
+from simple_tf.training.metrics import MetricsLog, SilentLog
 from simple_tf.training.networks import build_policy, build_world_model
 from simple_tf.training.phase import Phase
 from simple_tf.training.policy_phase import PolicyPhase
@@ -40,10 +44,12 @@ from simple_tf.training.real_play_phase import RealPlayPhase
 from simple_tf.training.run_directory import (
     RunDescription,
     RunDirectory,
+    RunError,
     replace_text,
 )
 from simple_tf.training.run_videos import write_dream
 from simple_tf.training.schedule import Schedule
+from simple_tf.training.workers import Workers, led_by_chief, signs_of_life
 from simple_tf.training.world_model_evaluation_phase import WorldModelEvaluationPhase
 from simple_tf.training.world_model_phase import WorldModelPhase
 
@@ -93,7 +99,7 @@ def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> L
     )
 
 
-@gin.configurable(denylist=["game", "seed", "output_dir", "resume"])
+@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "devices"])
 class Experiment:
     """One run of SimPLe on one game.
 
@@ -103,6 +109,7 @@ class Experiment:
         output_dir: the run's directory, see `RunDirectory`.
         resume: see `RunDirectory.claim`.
         checkpoints_to_keep: how many states to keep.
+        devices: what to compute with; may be others when the run is resumed.
     """
 
     def __init__(
@@ -112,7 +119,10 @@ class Experiment:
         output_dir: Path,
         resume: str = "auto",
         checkpoints_to_keep: int = 3,
+        devices: Devices | None = None,
     ) -> None:
+        devices = devices or Devices()
+        self.workers = Workers(devices.strategy)
         self.source: GameSource = find_game(game)
         self.schedule = Schedule()
         self.directory = RunDirectory(output_dir)
@@ -120,11 +130,19 @@ class Experiment:
         self._description = RunDescription(game, seed, parsed_bindings())
         looks = describe_game(self.source)
         # Before anything is written: a configuration that cannot be built leaves no run behind.
-        self.learners = build_learners(looks.frame_shape, looks.num_actions, seed)
-        self.directory.claim(self._description, resume)
-        self.store = EpisodeStore.create_or_open(self.directory.episodes, looks)
+        with devices.strategy.scope():
+            self.learners = build_learners(looks.frame_shape, looks.num_actions, seed)
+        if self.workers.is_chief:
+            self.directory.claim(self._description, resume, devices.describe())
+            self.store = EpisodeStore.create_or_open(self.directory.episodes, looks)
+        self.workers.chief_says(0)  # The others wait for what the chief has made.
+        if not self.workers.is_chief:
+            self.store = EpisodeStore.open(self.directory.episodes)
         self._checkpoints = RunCheckpoints(
-            self.directory.checkpoints, self.learners.checkpoint(), checkpoints_to_keep
+            self.directory.checkpoints,
+            self.learners.checkpoint(),
+            checkpoints_to_keep,
+            writes=self.workers.is_chief,
         )
 
     def run(self) -> str | None:
@@ -134,22 +152,34 @@ class Experiment:
             The name of the signal that ended it early, or None.
         """
         position = self._restored_position()
-        print(screen.opening(self._description.game, self._seed, self.schedule, position))
+        self._say(screen.opening(self._description.game, self._seed, self.schedule, position))
         with Interruption() as interruption, self._log(position) as log:
             loop = self._loop(position, log, interruption.requested)
-            replace_text(self.directory.configuration, gin.operative_config_str())
+            self._keep_configuration()
             finished = loop.run()
-            # Once more: by now everything has been built that ever is.
-            replace_text(self.directory.configuration, gin.operative_config_str())
+            self._keep_configuration()  # By now everything has been built that ever is.
             if finished:
                 self._show_dream()
-                print(screen.closing(self.directory, self._description.game, position))
+                self.workers.chief_says(0)  # Nobody leaves before the chief is done.
+                if self.workers.is_chief:
+                    print(screen.closing(self.directory, self._description.game, position))
                 return None
-        print(screen.interrupted(interruption.signal_name, position))
-        return interruption.signal_name
+        self._say(screen.interrupted(interruption.signal_name, position))
+        # A signal may have reached another worker only.
+        return interruption.signal_name or signal.SIGTERM.name
+
+    def _say(self, text: str) -> None:
+        if self.workers.is_chief:
+            print(text)
+
+    def _keep_configuration(self) -> None:
+        if self.workers.is_chief:
+            replace_text(self.directory.configuration, gin.operative_config_str())
 
     def _show_dream(self) -> None:
         """Leaves a video of the policy in its dream."""
+        if not self.workers.is_chief:
+            return
         learners = self.learners
         learners.starts.load(self.store)
         write_dream(
@@ -158,43 +188,65 @@ class Experiment:
 
     def _restored_position(self) -> Position:
         fields = self._checkpoints.restore()
+        found = zlib.crc32(json.dumps(fields).encode())
+        if self.workers.any(self.workers.chief_says(found) != found):
+            raise RunError(
+                f"The workers have found different checkpoints in {self.directory.path}: all of "
+                "them need the same --output_dir, on a file system that they share."
+            )
         return Position() if fields is None else Position.from_json(fields)
 
     @contextlib.contextmanager
-    def _log(self, position: Position) -> Iterator[MetricsLog]:
-        log = MetricsLog(self.directory, lines_to_keep=position.metric_lines)
+    def _log(self, position: Position) -> Iterator[MetricsLog | SilentLog]:
+        log: MetricsLog | SilentLog = (
+            MetricsLog(self.directory, lines_to_keep=position.metric_lines)
+            if self.workers.is_chief
+            else SilentLog()
+        )
         try:
             yield log
         finally:
             log.close()
 
     def _loop(
-        self, position: Position, log: MetricsLog, should_stop: Callable[[], bool]
+        self, position: Position, log: MetricsLog | SilentLog, should_stop: Callable[[], bool]
     ) -> SimpleLoop:
+        workers = self.workers
         return SimpleLoop(
             self._phases(should_stop),
             self.schedule,
             self._checkpoints,
             log,
             position,
-            should_stop,
+            lambda: workers.any(should_stop()),
             self.learners.non_finite_weights,
-            on_iteration=lambda place: print(screen.iteration(place, self.schedule)),
+            on_iteration=lambda place: self._say(screen.iteration(place, self.schedule)),
+            agree_to_save=lambda due: bool(workers.chief_says(due)),
         )
 
     def _phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
         learners, store, schedule, seed = self.learners, self.store, self.schedule, self._seed
-        frames = learners.model.num_input_frames
+        workers, frames = self.workers, learners.model.num_input_frames
+        asked = signs_of_life(workers, should_stop)
         scorer = PolicyScorer(
-            self.directory, self.source, learners.network, schedule, should_stop, frames, seed
+            self.directory, self.source, learners.network, schedule, asked, frames, seed
         )
         evaluator = WorldModelEvaluator(learners.model, seed=seed)
-        return [
-            WorldModelPhase(learners.model_trainer, store, schedule, seed=seed),
-            PolicyPhase(learners.policy_trainer, learners.starts, store, schedule),
-            CollectionPhase(self.source, store, learners.network, schedule, frames, seed=seed),
-            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
+        together = (
+            WorldModelPhase(learners.model_trainer, store, schedule, seed=seed, workers=workers),
+            PolicyPhase(learners.policy_trainer, learners.starts, store, schedule, workers),
+        )
+        collection = CollectionPhase(
+            self.source, store, learners.network, schedule, frames, seed=seed
+        )
+        evaluations: tuple[Phase, ...] = (
             WorldModelEvaluationPhase(evaluator, self.directory, store, schedule),
             EvaluationPhase(scorer, schedule),
             FinalEvaluationPhase(scorer, schedule),
+        )
+        return [
+            *together,
+            led_by_chief(collection, workers, store),
+            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
+            *(led_by_chief(phase, workers, store) for phase in evaluations),
         ]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from simple_tf import __version__
@@ -102,12 +103,18 @@ class RunDirectory:
         """The picture of an iteration's world model."""
         return self.filmstrips / f"iteration_{iteration:03d}.png"
 
-    def claim(self, description: RunDescription, resume: str = "auto") -> bool:
+    def claim(
+        self,
+        description: RunDescription,
+        resume: str = "auto",
+        devices: Mapping[str, Any] = MappingProxyType({}),
+    ) -> bool:
         """Takes the directory for a run, a new one or the same one again.
 
         Args:
             description: what the run is to be.
             resume: "auto" goes on with the same run; "never" refuses to touch any run.
+            devices: what this start computes with; noted, but free to be different every time.
 
         Returns:
             Whether the run had been started before.
@@ -118,7 +125,7 @@ class RunDirectory:
         if not self.description.exists():
             self._check_empty()
             self.path.mkdir(parents=True, exist_ok=True)
-            self._write(description, starts=[])
+            self._write(description, [], devices)
             return False
         if resume == "never":
             raise RunError(
@@ -133,7 +140,7 @@ class RunDirectory:
                 f"{self.path} holds a run with another configuration; give the same again to go "
                 f"on with it, or choose another --output_dir. What differs:\n  {listing}"
             )
-        self._write(existing, fields["starts"])
+        self._write(existing, fields["starts"], devices)
         return True
 
     def read(self) -> tuple[RunDescription, dict[str, Any]]:
@@ -163,14 +170,19 @@ class RunDirectory:
                 "--output_dir."
             )
 
-    def _write(self, description: RunDescription, starts: list[dict[str, Any]]) -> None:
+    def _write(
+        self,
+        description: RunDescription,
+        starts: list[dict[str, Any]],
+        devices: Mapping[str, Any],
+    ) -> None:
         fields = {
             "format": "simple_tf run",
             "format_version": FORMAT_VERSION,
             "game": description.game,
             "seed": description.seed,
             "bindings": dict(description.bindings),
-            "starts": [*starts, _this_start()],
+            "starts": [*starts, {**_this_start(), "devices": dict(devices)}],
         }
         replace_text(self.description, json.dumps(fields, indent=2) + "\n")
 
