@@ -117,13 +117,16 @@ def on_replicas(
 ) -> Callable[..., Any]:
     """Returns a function that runs another on all replicas, to be called from outside of them.
 
-    It returns what the first replica of this process returns. Build it once: it compiles.
+    It takes tensors, and returns what the first replica of this process returns. Build it once:
+    it compiles.
     """
     if strategy.num_replicas_in_sync == 1:
         return function
-    return tf.function(
+    compiled = tf.function(
         lambda *args: first(strategy, strategy.run(function, args=args)), autograph=False
     )
+    # Called directly, TensorFlow would warn that functions made in one place trace so often.
+    return lambda *args: compiled.get_concrete_function(*args)(*args)
 
 
 class ReplicaVariable(tf.__internal__.tracking.Trackable):

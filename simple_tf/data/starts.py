@@ -67,14 +67,15 @@ class StartSampler(tf.Module):
         self._num_input_frames = num_input_frames
         self._random_starts = random_starts
         self._frame_shape = tuple(frame_shape)
-        # Four bytes in one number: TensorFlow cannot send single bytes between workers.
+        # Four bytes in one number, and not nothing: TensorFlow can send neither single bytes nor
+        # empty variables between workers.
         self._words_per_frame = -(-int(np.prod(self._frame_shape)) // _BYTES_PER_WORD)
-        self._frames = _resizable(np.zeros((0, self._words_per_frame), np.int32))
-        self._actions = _resizable(np.zeros(0, np.int32))
-        self._positions = _resizable(np.zeros(0, np.int32))
+        self._frames = _resizable(np.zeros((1, self._words_per_frame), np.int32))
+        self._actions = _resizable(np.zeros(1, np.int32))
+        self._positions = _resizable(np.zeros(1, np.int32))
         self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
-        self._lead_positions = _resizable(np.zeros(0, np.int32))
-        self._lead_rooms = _resizable(np.zeros(0, np.int32))
+        self._lead_positions = _resizable(np.zeros(1, np.int32))
+        self._lead_rooms = _resizable(np.zeros(1, np.int32))
         self._num_losses = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._num_leads = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
