@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 
@@ -183,6 +184,40 @@ class ReplicaVariable(tf.__internal__.tracking.Trackable):
         if count == 1 or not self._split:
             return part
         return tf.distribute.get_replica_context().all_gather(part, axis=0)
+
+
+class ByteVariable(tf.__internal__.tracking.Trackable):
+    """Bytes that all replicas have in common.
+
+    TensorFlow cannot send bytes between workers, which creating a variable does: inside they are
+    larger numbers, but not in a checkpoint.
+
+    Args:
+        value: uint8, the first value.
+    """
+
+    def __init__(self, value: np.ndarray) -> None:
+        self._variable = tf.Variable(value.astype(np.int32), trainable=False)
+
+    def read_value(self) -> tf.Tensor:
+        """Returns the bytes."""
+        return tf.cast(self._variable.read_value(), tf.uint8)
+
+    def assign(self, value: np.ndarray | tf.Tensor) -> None:
+        """Replaces all of them."""
+        self._variable.assign(tf.cast(value, tf.int32))
+
+    def numpy(self) -> np.ndarray:
+        """Returns the bytes outside of TensorFlow."""
+        return self._variable.numpy().astype(np.uint8)
+
+    def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
+        """See `Trackable`."""
+        return {_VALUE: self.read_value()}
+
+    def _restore_from_tensors(self, restored_tensors: dict[str, tf.Tensor]) -> None:
+        """See `Trackable`."""
+        self.assign(restored_tensors[_VALUE])
 
 
 # The name under which TensorFlow saves a variable's value.

@@ -20,6 +20,8 @@ from simple_tf.replicas import own_rows, this_replica
 # Iterations of equally many steps differ by one frame per episode, a few percent at most.
 _SPARE_CAPACITY = 1.125
 _BYTES_PER_WORD = 4
+# Frames that stay together where not all can be loaded.
+_PIECE = 128
 
 
 @gin.configurable(denylist=["frame_shape", "num_input_frames"])
@@ -42,6 +44,7 @@ class StartSampler(tf.Module):
         iterations: Literal["latest", "all"] = "latest",
         rewarded_share: float = 0.0,
         lead: int = 50,
+        max_gigabytes: float = 2.0,
     ):
         """Makes an empty sampler.
 
@@ -54,6 +57,8 @@ class StartSampler(tf.Module):
                 other than 0. Losing and winning, where both occur, have equal parts of it. 0: as
                 the original.
             lead: Such a start lies 1 to this many steps before the reward.
+            max_gigabytes: Memory for frames, on every device. Of play that takes more, pieces at
+                even distances are loaded. The largest iterations of the paper (64,000 steps) fit.
         """
         super().__init__(name="start_sampler")
         if iterations not in ("latest", "all"):
@@ -61,6 +66,10 @@ class StartSampler(tf.Module):
         if lead < 1:
             raise ValueError(f"lead must be at least 1 step, not {lead!r}")
         num_reserved(rewarded_share, 1)  # Raises if it is not a share.
+        frame_gigabytes = np.prod(frame_shape) * _SPARE_CAPACITY / 2**30
+        self._max_frames = int(max_gigabytes / frame_gigabytes)
+        if self._max_frames < _PIECE:
+            raise ValueError(f"max_gigabytes={max_gigabytes} has no room for {_PIECE} frames")
         self._iterations = iterations
         self._rewarded_share = rewarded_share
         self._lead = lead
@@ -100,7 +109,7 @@ class StartSampler(tf.Module):
         latest = store.iterations[-1] if iteration is None else iteration
         first = 0 if self._iterations == "all" else latest
         episodes = [e for e in store.episodes if first <= e.iteration <= latest]
-        segments = split_episodes(episodes, "train")
+        segments = _thinned(split_episodes(episodes, "train"), self._max_frames)
         positions = _start_positions(segments, self._num_input_frames)
         if not len(positions):
             longest = max((segment.num_frames for segment in segments), default=0)
@@ -218,6 +227,20 @@ class StartSampler(tf.Module):
     def _capacity_for(self, num_frames: int) -> int:
         capacity = int(tf.shape(self._actions)[0])
         return capacity if num_frames <= capacity else int(num_frames * _SPARE_CAPACITY)
+
+
+def _thinned(segments: Sequence[Segment], max_frames: int) -> list[Segment]:
+    """The segments, or pieces of them at even distances that have at most so many frames."""
+    if sum(segment.num_frames for segment in segments) <= max_frames:
+        return list(segments)
+    pieces = [
+        Segment(number, first, min(first + _PIECE, end))
+        for number, begin, end in segments
+        for first in range(begin, end, _PIECE)
+    ]
+    count = max_frames // _PIECE
+    chosen = np.arange(count) * len(pieces) // count  # With the first: the game's beginning.
+    return [pieces[index] for index in chosen]
 
 
 def _other_seed(seed: tf.Tensor) -> tf.Tensor:
