@@ -78,15 +78,18 @@ MODELS = {"stochastic": stochastic, "patch": patch}
 class Work:
     """A world model and PPO inside it."""
 
-    def __init__(self, kind: str, store: EpisodeStore) -> None:
+    def __init__(self, kind: str, store: EpisodeStore, jit_compile: bool = False) -> None:
         model = MODELS[kind]()
         starts = StartSampler(SHAPE, model.num_input_frames)
         # Rollouts are longer than an update: what is saved is in the middle of them.
-        environment = SimulatedEnvironment(model, starts, BATCH, 6, reward="expected")
+        environment = SimulatedEnvironment(
+            model, starts, BATCH, 6, reward="expected", jit_compile=jit_compile
+        )
         network = PolicyNetwork((4, *SHAPE), ACTIONS, filters=2, hidden_size=8)
-        self.model = WorldModelTrainer(model, tf.keras.optimizers.Adam(0.003))
+        adam = tf.keras.optimizers.Adam
+        self.model = WorldModelTrainer(model, adam(0.003), jit_compile=jit_compile)
         self.policy = PPOTrainer(
-            environment, network, tf.keras.optimizers.Adam(0.001), collect_steps=4
+            environment, network, adam(0.001), collect_steps=4, jit_compile=jit_compile
         )
         self.objects = tf.train.Checkpoint(model=self.model, policy=self.policy)
         self._part = position_of_process(tf.distribute.get_strategy())

@@ -1,7 +1,4 @@
-"""The trainer: learning, metrics, precision, XLA, replicas, resuming."""
-
-import subprocess
-import sys
+"""The trainer: learning, metrics, precision, XLA, resuming; replicas: tests/replicas_test.py."""
 
 import numpy as np
 import pytest
@@ -189,44 +186,3 @@ def test_a_restored_trainer_continues_as_if_never_stopped(tmp_path):
     tf.train.Checkpoint(trainer=second).read(path).assert_consumed()
     expected = [float(first.train_step(*window)["loss"]) for _ in range(3)]
     assert [float(second.train_step(*window)["loss"]) for _ in range(3)] == expected
-
-
-def test_two_replicas_give_the_losses_of_one_with_the_same_global_batch():
-    # Logical devices must be set before TensorFlow starts: another process.
-    done = subprocess.run(
-        [sys.executable, "-c", REPLICA_PROGRAM], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-
-
-REPLICA_PROGRAM = """
-import numpy as np
-import simple_tf
-import tensorflow as tf
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from simple_tf.models.deterministic import DeterministicModel
-from simple_tf.models.heads import SoftmaxHead
-from simple_tf.models.trainer import WorldModelTrainer
-
-rng = np.random.RandomState(0)
-frames = rng.randint(0, 256, (4, 6, 8, 8, 1)).astype(np.uint8)
-frames = tf.constant(frames)
-actions, rewards = (tf.constant(rng.randint(0, 3, (4, 5)), tf.int32) for _ in range(2))
-
-def build():
-    model = DeterministicModel(
-        (8, 8, 1), 3, SoftmaxHead(1), hidden_size=8, compress_steps=1, doubling_steps=1,
-        dropout=0.0, pixel_noise=0.0, middle_layers=1, middle_dropout=0.0,
-    )
-    return WorldModelTrainer(model, tf.keras.optimizers.Adam(0.01))
-
-single = build()
-window = (frames, actions, rewards)
-expected = [single.train_step(*window)["gradient_norm"].numpy() for _ in range(3)]
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-with strategy.scope():
-    trainer = build()
-norms = [trainer.train_step(*window)["gradient_norm"].numpy() for _ in range(3)]
-np.testing.assert_allclose(norms, expected, rtol=1e-3)
-"""
