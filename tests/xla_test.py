@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
 import split_work
 
 
-@pytest.mark.parametrize("kind", split_work.MODELS)
+@pytest.mark.parametrize("kind", ["patch", pytest.param("stochastic", marks=pytest.mark.slow)])
 def test_world_model_training_rollouts_and_ppo_compile(kind, tmp_path):
     with gin.unlock_config():
         gin.bind_parameter("PPOLearner.minibatch_steps", 3)
