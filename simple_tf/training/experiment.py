@@ -14,6 +14,7 @@ import gin
 import tensorflow as tf
 
 from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.data.errors import StoreError
 from simple_tf.data.starts import StartSampler
 from simple_tf.data.store import EpisodeStore
 from simple_tf.envs.catalog import find_game
@@ -137,7 +138,7 @@ class Experiment:
             self.store = EpisodeStore.create_or_open(self.directory.episodes, looks)
         self.workers.chief_says(0)  # The others wait for what the chief has made.
         if not self.workers.is_chief:
-            self.store = EpisodeStore.open(self.directory.episodes)
+            self.store = self._chiefs_store()
         self._checkpoints = RunCheckpoints(
             self.directory.checkpoints,
             self.learners.checkpoint(),
@@ -164,9 +165,19 @@ class Experiment:
                 if self.workers.is_chief:
                     print(screen.closing(self.directory, self._description.game, position))
                 return None
-        self._say(screen.interrupted(interruption.signal_name, position))
-        # A signal may have reached another worker only.
-        return interruption.signal_name or signal.SIGTERM.name
+        # It may have reached another worker only.
+        stopped_by = interruption.signal_name or signal.SIGTERM.name
+        self._say(screen.interrupted(stopped_by, position))
+        return stopped_by
+
+    def _chiefs_store(self) -> EpisodeStore:
+        try:
+            return EpisodeStore.open(self.directory.episodes)
+        except StoreError as error:
+            raise RunError(
+                f"Worker {self.workers.index} cannot read the chief's episodes ({error}): all "
+                "workers need the same --output_dir, on a file system that they share."
+            ) from error
 
     def _say(self, text: str) -> None:
         if self.workers.is_chief:
