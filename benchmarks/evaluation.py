@@ -22,11 +22,12 @@ from absl import app, flags
 
 from simple_tf.agents.acting import PolicyPlayer
 from simple_tf.agents.policy_network import PolicyNetwork
+from simple_tf.agents.random_policy import RandomPolicy
 from simple_tf.envs.batch import GameBatch
 from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.episodes import Quota, play_all
-from simple_tf.evaluation.policy import PolicyEvaluator, UniformPlayer
+from simple_tf.evaluation.policy import PolicyEvaluator
 from simple_tf.evaluation.protocol import EvaluationProtocol
 
 _GAME = flags.DEFINE_string("game", "pong", "The game.")
@@ -40,7 +41,7 @@ def random_rate(source: GameSource, seed: int) -> float:
     begin = time.perf_counter()
     with GameBatch(source, _EPISODES.value, seed, max_steps=_MAX_STEPS.value) as batch:
         quota = Quota(batch, _EPISODES.value)
-        play_all([quota], UniformPlayer(batch.num_actions, seed))
+        play_all([quota], RandomPolicy(batch.num_actions, seed))
     seconds = time.perf_counter() - begin
     return sum(episode.num_steps for episode in quota.episodes) / seconds
 

@@ -27,6 +27,7 @@ import numpy as np
 import tensorflow as tf
 from absl import app, flags
 
+from simple_tf.agents.random_policy import RandomPolicy
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
 from simple_tf.envs.batch import GameBatch
@@ -36,7 +37,7 @@ from simple_tf.models.calibration import calibrate
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.trainer import WorldModelTrainer
 from simple_tf.training import experiment  # noqa: F401  # Makes everything known to gin.
-from simple_tf.training.collection import RandomPolicy, collect
+from simple_tf.training.collection import collect
 from simple_tf.training.configuration import configure
 from simple_tf.training.networks import build_world_model
 from simple_tf.training.random_play import open_store

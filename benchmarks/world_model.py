@@ -136,7 +136,7 @@ def _conv_flops(image: tf.TensorShape, kernel: tf.TensorShape) -> int:
 def matmul_gflops(repetitions: int = 8) -> float:
     """Returns the machine's float32 rate now: the median of a few products on all cores."""
     matrix = tf.random.stateless_normal([_MATRIX_SIZE, _MATRIX_SIZE], [0, 0])
-    times = [_seconds(lambda: tf.linalg.matmul(matrix, matrix)[0, 0]) for _ in range(repetitions)]
+    times = [seconds_of(lambda: tf.linalg.matmul(matrix, matrix)[0, 0]) for _ in range(repetitions)]
     return 2 * _MATRIX_SIZE**3 / float(np.median(times)) / 1e9
 
 
@@ -144,11 +144,11 @@ def measure(case: Case, repetitions: int) -> Result:
     """Builds and times one case; to be called in a fresh process."""
     call, graph, trips = _step(case) if case.what == "step" else _training_step(case)
     flops = count_flops(graph, trips)
-    first = _seconds(call)
+    first = seconds_of(call)
     matmul_gflops()  # Wakes the threads up.
     times, rates, shares = [], [matmul_gflops()], []
     for _ in range(repetitions):
-        times.append(_seconds(call))
+        times.append(seconds_of(call))
         rates.append(matmul_gflops())
         shares.append(flops / 1e9 / times[-1] / np.mean(rates[-2:]))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -162,7 +162,8 @@ def measure(case: Case, repetitions: int) -> Result:
     )
 
 
-def _seconds(call: Callable[[], tf.Tensor]) -> float:
+def seconds_of(call: Callable[[], tf.Tensor]) -> float:
+    """Returns how long a call takes until its result is there."""
     begin = time.perf_counter()
     call().numpy()
     return time.perf_counter() - begin
@@ -207,14 +208,23 @@ def _frames(shape: tuple[int, int, int], batch: int, length: int) -> np.ndarray:
 
 
 def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
-    """One simulated step as an environment takes it: state, frame and reward come out."""
-    model, sizes = _model(case), _sizes(case)
+    return simulated_step(_model(case), _sizes(case), case.xla)
+
+
+def simulated_step(
+    model: WorldModel, sizes: Sizes, xla: bool
+) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+    """One simulated step as an environment takes it: state, frame and reward come out.
+
+    Returns:
+        What to time, its graph, and how often the graph's loops run.
+    """
     frames = tf.constant(_frames(sizes.frame_shape, sizes.step_batch, _NUM_INPUTS))
     actions = tf.zeros([sizes.step_batch, _NUM_INPUTS], tf.int32)
     seed = tf.constant([0, 0])
     state = model.initial_state(frames, actions[:, 1:])
 
-    @tf.function(jit_compile=case.xla, autograph=False)
+    @tf.function(jit_compile=xla, autograph=False)
     def simulate(
         state: State, frames: tf.Tensor, action: tf.Tensor, seed: tf.Tensor
     ) -> tuple[State, tf.Tensor, tf.Tensor]:
@@ -229,7 +239,13 @@ def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
 
 def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
     trainer = WorldModelTrainer(_model(case), Adafactor(1e-3), jit_compile=case.xla)
-    sizes = _sizes(case)
+    return training_step(trainer, _sizes(case))
+
+
+def training_step(
+    trainer: WorldModelTrainer, sizes: Sizes
+) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+    """One training step; returns what `simulated_step` does."""
     length = _NUM_INPUTS + sizes.num_targets
     window = (
         tf.constant(_frames(sizes.frame_shape, sizes.train_batch, length)),
@@ -237,16 +253,17 @@ def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
         tf.ones([sizes.train_batch, length - 1], tf.int32),
     )
     graph = tf.function(trainer.apply, autograph=False).get_concrete_function(*window).graph
-    return (lambda: trainer.train_step(*window)["loss"]), graph, _loop_trips(case)
+    trips = loop_trips(trainer.model, sizes.num_targets)
+    return (lambda: trainer.train_step(*window)["loss"]), graph, trips
 
 
-def _loop_trips(case: Case) -> int:
+def loop_trips(model: WorldModel, num_targets: int) -> int:
     """How often the model's loop over a window runs in a training step."""
-    targets = _sizes(case).num_targets
-    if case.size == "cpu":
-        return targets - 1  # The frames that are fed back; all steps are then one batch.
+    if isinstance(model, PatchModel):
+        return num_targets - 1  # The frames that are fed back; all steps are then one batch.
     # A stepwise model also predicts the input frames after the first.
-    return _NUM_INPUTS - 1 + targets if case.inputs == "carried" else targets
+    stepwise = getattr(model, "context", _NUM_INPUTS) == 1
+    return _NUM_INPUTS - 1 + num_targets if stepwise else num_targets
 
 
 def in_own_process(case: Case, repetitions: int) -> Result:

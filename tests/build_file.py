@@ -69,8 +69,9 @@ def sub_packages() -> dict[str, list[Path]]:
 
 def binaries() -> list[Path]:
     """Returns the modules that people run."""
-    candidates = [*(ROOT / PACKAGE).rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
-    return sorted(path for path in candidates if "absl" in path.read_text() and _is_main(path))
+    modules = [path for path in (ROOT / PACKAGE).rglob("*.py") if "absl" in path.read_text()]
+    candidates = [*modules, *(ROOT / "benchmarks").glob("*.py")]
+    return sorted(path for path in candidates if _is_main(path))
 
 
 def test_files() -> list[Path]:
@@ -129,10 +130,16 @@ def _binary(path: Path) -> str:
     return _target(
         "py_binary",
         name=_binary_name(path),
-        srcs=_relative([path]),
+        srcs=_relative([path, *_siblings(path)]),
         main=str(path.relative_to(ROOT)),
-        deps=_labels(dependencies(path) | {PACKAGE}),
+        deps=_labels(set().union({PACKAGE}, *map(dependencies, [path, *_siblings(path)]))),
     )
+
+
+def _siblings(path: Path) -> list[Path]:
+    """Returns the files beside a script that it imports by their bare names."""
+    candidates = [path.with_name(f"{module.split('.')[0]}.py") for module in _imported(path)]
+    return sorted({candidate for candidate in candidates if candidate.exists()} - {path})
 
 
 def _binary_name(path: Path) -> str:

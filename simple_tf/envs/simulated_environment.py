@@ -92,6 +92,11 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         """Steps of a rollout."""
         return self._rollout_length
 
+    @property
+    def reward_kind(self) -> str:
+        """What it pays: "likeliest" or "expected"."""
+        return self._reward_kind
+
     def _current_time_step(self) -> ts.TimeStep:
         return tf.cond(self._rollouts.read_value() > 0, self._time_step, self._reset)
 

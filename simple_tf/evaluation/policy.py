@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable
 
 import gin
-import numpy as np
 import tensorflow as tf
 
 import simple_tf
 from simple_tf.agents.acting import PolicyPlayer
+from simple_tf.agents.random_policy import RandomPolicy
 from simple_tf.envs.batch import GameBatch
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.card import POLICY, RANDOM, Card
@@ -201,19 +201,8 @@ class PolicyEvaluator:
 
     def _player(self, network: tf.keras.Model | None, num_actions: int, seed: int) -> Player:
         if network is None:
-            return UniformPlayer(num_actions, seed)
+            return RandomPolicy(num_actions, seed)
         return PolicyPlayer(network, self._protocol.temperature, seed)
-
-
-class UniformPlayer:
-    """Uniformly random actions, all decided by the seed."""
-
-    def __init__(self, num_actions: int, seed: int) -> None:
-        self._num_actions = num_actions
-        self._rng = np.random.default_rng(derive_seed(seed, "uniform player"))
-
-    def __call__(self, observations: np.ndarray) -> np.ndarray:
-        return self._rng.integers(0, self._num_actions, len(observations))
 
 
 def versions() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from simple_tf.models.noise import fold_in
 
 # Reward class 0 stands for a reward of -1.
 LOWEST_REWARD = -1
+
+Choose = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+"""From the step, int32, and the latest frames, uint8 [B, K, H, W, C], to actions, int32 [B]."""
 
 
 class RolloutSimulator:
@@ -58,27 +62,52 @@ class RolloutSimulator:
         self, history: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         known = self._model.num_input_frames - 1
-        state = self._model.initial_state(history, actions[:, :known], fold_in(seed, 0))
         planned = tf.transpose(actions[:, known:])  # [T, B]
-        recorded = (
-            tf.TensorArray(tf.uint8, self._horizon, element_shape=history[:, 0].shape),
-            tf.TensorArray(tf.int32, self._horizon, element_shape=planned[0].shape),
+        frames, logits = unroll(
+            self._model, history, actions[:, :known], self._horizon, lambda t, _: planned[t], seed
         )
+        return frames, tf.argmax(logits, -1, output_type=tf.int32) + LOWEST_REWARD
 
-        def advance(t: tf.Tensor, state: Any, seen: tf.Tensor, recorded: Any) -> tuple[Any, ...]:
-            prediction = self._model.step(state, seen, planned[t], fold_in(seed, t + 1))
-            frame = tf.ensure_shape(self._model.decode(prediction.outputs), seen[:, 0].shape)
-            reward_class = tf.argmax(prediction.reward_logits, -1, output_type=tf.int32)
-            recorded = (
-                recorded[0].write(t, frame),
-                recorded[1].write(t, reward_class + LOWEST_REWARD),
-            )
-            return t + 1, prediction.state, tf.concat([seen[:, 1:], frame[:, None]], 1), recorded
 
-        *_, (frames, rewards) = tf.while_loop(
-            lambda t, *_: t < self._horizon,
-            advance,
-            (tf.constant(0), state, history, recorded),
-            maximum_iterations=self._horizon,
-        )
-        return tf.transpose(frames.stack(), [1, 0, 2, 3, 4]), tf.transpose(rewards.stack())
+def unroll(
+    model: WorldModel,
+    history: tf.Tensor,
+    known_actions: tf.Tensor,
+    horizon: int,
+    choose: Choose,
+    seed: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Simulates rollouts from real histories; traceable.
+
+    Args:
+        model: the model.
+        history: uint8 [B, K, H, W, C], oldest first.
+        known_actions: int32 [B, K - 1], those between the frames of the history.
+        horizon: T, the steps to simulate.
+        choose: decides each step's actions.
+        seed: int32 [2], decides the latent's draws.
+
+    Returns:
+        The likeliest frames, uint8 [B, T, H, W, C], and the reward logits, [B, T, R].
+    """
+    state = model.initial_state(history, known_actions, fold_in(seed, 0))
+    logits_shape = (history.shape[0], model.num_reward_classes)
+    recorded = (
+        tf.TensorArray(tf.uint8, horizon, element_shape=history[:, 0].shape),
+        tf.TensorArray(tf.float32, horizon, element_shape=logits_shape),
+    )
+
+    def advance(t: tf.Tensor, state: Any, seen: tf.Tensor, recorded: Any) -> tuple[Any, ...]:
+        prediction = model.step(state, seen, choose(t, seen), fold_in(seed, t + 1))
+        frame = tf.ensure_shape(model.decode(prediction.outputs), seen[:, 0].shape)
+        logits = tf.cast(prediction.reward_logits, tf.float32)
+        recorded = recorded[0].write(t, frame), recorded[1].write(t, logits)
+        return t + 1, prediction.state, tf.concat([seen[:, 1:], frame[:, None]], 1), recorded
+
+    *_, (frames, logits) = tf.while_loop(
+        lambda t, *_: t < horizon,
+        advance,
+        (tf.constant(0), state, history, recorded),
+        maximum_iterations=horizon,
+    )
+    return tf.transpose(frames.stack(), [1, 0, 2, 3, 4]), tf.transpose(logits.stack(), [1, 0, 2])

@@ -52,6 +52,8 @@ class PatchModel(WorldModel):
             so that at 1 the reward loss outweighs what moves.
         reward_clip: cross-entropy below which a reward is good enough.
         reward_weights: factor of the reward loss by class of the true reward; all 1 by default.
+        past_actions: whether the actions between the K frames are shown, too, and not only the
+            newest: where a control has inertia, the frames alone do not tell what goes on moving.
         sampling: when predicted frames are fed back in training; default: always.
         num_input_frames: K.
         num_reward_classes: R.
@@ -76,6 +78,7 @@ class PatchModel(WorldModel):
         pixel_weight: float = 1.0,
         reward_clip: float = 0.01,
         reward_weights: Sequence[float] | None = None,
+        past_actions: bool = False,
         sampling: ScheduledSampling | None = None,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
@@ -86,6 +89,7 @@ class PatchModel(WorldModel):
             frame_shape, num_actions, num_input_frames, num_reward_classes, head, "patch"
         )
         self.sampling = sampling or ScheduledSampling("prediction")
+        self.shown_actions = num_input_frames if past_actions else 1
         self.pixel_weight = pixel_weight
         self.reward_clip = reward_clip
         self.reward_weights = _checked_weights(reward_weights, num_reward_classes)
@@ -99,7 +103,12 @@ class PatchModel(WorldModel):
         self.embedding = PatchEmbedding(size, inputs, hidden_size, name="embedding", **options)
         self.blocks = [
             PatchBlock(
-                size, hidden_size, num_actions, summary_units, name=f"block_{number}", **options
+                size,
+                hidden_size,
+                num_actions * self.shown_actions,
+                summary_units,
+                name=f"block_{number}",
+                **options,
             )
             for number in range(num_blocks)
         ]
@@ -135,10 +144,10 @@ class PatchModel(WorldModel):
     def initial_state(
         self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
     ) -> State:
-        """See `WorldModel`: this model keeps nothing."""
-        del actions, seed
+        """See `WorldModel`: the past actions, int32 [B, K - 1], if it is shown them; or nothing."""
+        del seed
         self.check_history(frames)
-        return ()
+        return self.check_actions(actions) if self.shown_actions > 1 else ()
 
     @without_autograph
     def step(
@@ -147,7 +156,11 @@ class PatchModel(WorldModel):
         """See `WorldModel`."""
         del seed
         self.check_history(frames)
-        features = self._features(frames, self.check_actions(action))
+        shown = self.check_actions(action)[:, None]
+        if self.shown_actions > 1:
+            shown = tf.concat([state, shown], axis=1)
+            state = shown[:, 1:]
+        features = self._features(frames, shown)
         outputs = self.outputs_layer(features, frames)
         return Prediction(state, outputs, self._reward_logits(features))
 
@@ -168,7 +181,7 @@ class PatchModel(WorldModel):
         """
         num_targets = self.check_window(frames, actions, reward_classes)
         known = self.num_input_frames
-        actions = self.check_actions(actions)[:, known - 1 :]
+        actions = self._shown(self.check_actions(actions))
         seen = self._seen(frames, actions, global_step, noise) if training else frames[:, :-1]
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
         stacks, targets = _merged(stacks), _merged(frames[:, known:])
@@ -190,14 +203,21 @@ class PatchModel(WorldModel):
         )
 
     def _features(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Maps uint8 [B, K, H, W, C] and int32 [B] to [B, rows, columns, hidden]."""
+        """Maps uint8 [B, K, H, W, C] and shown actions [B, k] to [B, rows, columns, hidden]."""
         x = tf.transpose(self.normaliser(frames), [0, 2, 3, 1, 4])  # [B, H, W, K, C]
         x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
         x = self.embedding(self.size.cut(x))
-        action = tf.one_hot(actions, self.num_actions)
+        width = self.shown_actions * self.num_actions
+        action = tf.reshape(tf.one_hot(actions, self.num_actions), [-1, width])
         for block in self.blocks:
             x = block(x, action)
         return tf.nn.relu(x)
+
+    def _shown(self, actions: tf.Tensor) -> tf.Tensor:
+        """Returns what each step of windows is shown, [B, n, k], of actions [B, K + n - 1]."""
+        known, shown = self.num_input_frames, self.shown_actions
+        steps = range(known, actions.shape[1] + 1)
+        return tf.stack([actions[:, end - shown : end] for end in steps], axis=1)
 
     def _reward_logits(self, features: tf.Tensor) -> tf.Tensor:
         return tf.cast(self.reward(features), tf.float32)
@@ -216,7 +236,7 @@ class PatchModel(WorldModel):
 
         Args:
             frames: the true ones, [B, K + n, H, W, C].
-            actions: [B, n], those at the frames from the K-th on.
+            actions: [B, n, k], those shown at the frames from the K-th on.
             global_step: for the schedule.
             noise: decides which predictions are fed back.
         """
@@ -224,13 +244,13 @@ class PatchModel(WorldModel):
         if not count or self.sampling.mode == "ground_truth":
             return frames[:, :-1]
         truth = tf.transpose(frames[:, known:-1], [1, 0, 2, 3, 4])
-        by_time = tf.transpose(actions)
+        by_time = tf.transpose(actions, [1, 0, 2])
         probability = self.sampling.probability(global_step)
         recorded = tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:])
 
         def advance(t: tf.Tensor, history: tf.Tensor, recorded: tf.TensorArray) -> tuple[Any, ...]:
             outputs = self.outputs_layer(self._features(history, by_time[t]), history)
-            draws = noise.at(t).uniform(tf.shape(by_time)[1:])
+            draws = noise.at(t).uniform(tf.shape(by_time)[1:2])
             use = (draws > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])
             history = tf.concat([history[:, 1:], newest[:, None]], axis=1)

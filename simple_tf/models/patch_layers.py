@@ -130,13 +130,11 @@ class PatchBlock(NamedLayer):
     """Injects the action, then adds two 3x3 convolutions and a summary of the whole frame."""
 
     def __init__(
-        self, size: PatchSize, channels: int, num_actions: int, summary_units: int, **options: Any
+        self, size: PatchSize, channels: int, condition: int, summary_units: int, **options: Any
     ) -> None:
         super().__init__(**options)
         name, children = self.name, self.child_options
-        self.action = ConditionalScaleShift(
-            channels, num_actions, name=f"{name}/action", **children
-        )
+        self.action = ConditionalScaleShift(channels, condition, name=f"{name}/action", **children)
         self.first = Conv(channels, channels, 3, name=f"{name}/first", **children)
         self.second = Conv(channels, channels, 3, name=f"{name}/second", **children)
         self.summary = (
@@ -146,7 +144,7 @@ class PatchBlock(NamedLayer):
         )
 
     def call(self, x: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
-        """Maps features [B, rows, columns, channels] and one-hot actions [B, A] to features."""
+        """Maps features [B, rows, columns, channels] and one-hot actions [B, condition]."""
         inner = self.first(tf.nn.relu(self.action(x, action)))
         if self.summary is not None:
             inner += self.summary(x)[:, None, None, :]

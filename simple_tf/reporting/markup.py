@@ -5,10 +5,22 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
+from simple_tf.reporting.style import CSS
+
 
 def escape(text: object) -> str:
     """Returns text that HTML shows as it is."""
     return html.escape(str(text), quote=True)
+
+
+def document(title: str, body: str) -> str:
+    """Returns a whole page: one file, no scripts, nothing loaded from elsewhere."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{CSS}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
+    )
 
 
 def section(title: str, anchor: str, *content: str) -> str:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from simple_tf import __version__
 from simple_tf.reporting.aggregate_section import aggregates
+from simple_tf.reporting.diagnosis_section import diagnoses
 from simple_tf.reporting.game_section import game_details
-from simple_tf.reporting.markup import escape, paragraph
+from simple_tf.reporting.markup import document, escape, paragraph
 from simple_tf.reporting.numbers import game_text
 from simple_tf.reporting.overview import overview
 from simple_tf.reporting.results import collect_results, uncounted
 from simple_tf.reporting.run_section import protocol_cards, run_list
 from simple_tf.reporting.runs import DAMAGED, FINISHED, UNFINISHED, Run
 from simple_tf.reporting.score_section import comparison, paper_formulas, scores
-from simple_tf.reporting.style import CSS
 
 
 def build_page(runs: Sequence[Run]) -> str:
@@ -32,12 +32,13 @@ def build_page(runs: Sequence[Run]) -> str:
             aggregates(results),
             paper_formulas(results),
             game_details(results),
+            diagnoses(runs),
             protocol_cards(results),
         ]
     else:
         sections.append(paragraph("None of these runs has been evaluated yet.", "lead"))
     sections.append(run_list(runs, uncounted(runs, results)))
-    return _document(title, "".join(sections))
+    return document(title, "".join(sections))
 
 
 def _counted(runs: Sequence[Run]) -> str:
@@ -49,12 +50,3 @@ def _counted(runs: Sequence[Run]) -> str:
     day = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     noun = "run" if len(runs) == 1 else "runs"
     return f"{len(runs)} {noun} ({', '.join(states)}). Made by simple_tf {__version__}, {day}."
-
-
-def _document(title: str, body: str) -> str:
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{CSS}</style></head>"
-        f"<body><main>{body}</main></body></html>\n"
-    )

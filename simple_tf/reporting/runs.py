@@ -10,6 +10,7 @@ from typing import Any
 
 from simple_tf.evaluation.card import Card, CardError, read_card
 from simple_tf.training.metrics import read_metrics
+from simple_tf.training.run_diagnosis import RunDiagnosis, read_diagnosis
 from simple_tf.training.run_directory import RunDirectory, RunError
 
 FINISHED = "finished"
@@ -36,6 +37,7 @@ class Run:
         cards: its evaluations, by file name.
         records: of `metrics.jsonl`.
         problems: what could not be read, one sentence each.
+        diagnosis: what limits it, if that was looked into.
     """
 
     path: Path
@@ -47,6 +49,7 @@ class Run:
     cards: Mapping[str, Card]
     records: Sequence[Mapping[str, Any]]
     problems: tuple[str, ...]
+    diagnosis: RunDiagnosis | None = None
 
     @property
     def status(self) -> str:
@@ -138,6 +141,7 @@ def _read_run(path: Path, folder: Path) -> Run:
         bindings=bindings,
         cards=cards,
         records=_read_records(directory, problems),
+        diagnosis=_read_diagnosis(directory, problems),
         problems=tuple(problems),
     )
 
@@ -162,6 +166,15 @@ def _read_records(directory: RunDirectory, problems: list[str]) -> list[dict[str
     if len(whole) < len(records):
         problems.append(f"{directory.metrics} has {len(records) - len(whole)} damaged lines.")
     return whole
+
+
+def _read_diagnosis(directory: RunDirectory, problems: list[str]) -> RunDiagnosis | None:
+    path = directory.diagnosis / "diagnosis.json"
+    try:
+        return read_diagnosis(path) if path.exists() else None
+    except RunError as error:
+        problems.append(str(error))
+        return None
 
 
 def _is_whole(record: Any) -> bool:

@@ -145,13 +145,27 @@ def latest_state(directory: Path) -> str:
     Raises:
         CheckpointError: there is none.
     """
+    path, _ = _latest(directory)
+    return str(path / _STATE)
+
+
+def latest_position(directory: Path) -> dict[str, Any]:
+    """The position that the newest whole checkpoint in a directory was saved at.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    _, position = _latest(directory)
+    return position
+
+
+def _latest(directory: Path) -> tuple[Path, dict[str, Any]]:
     candidates = sorted((p for p in directory.glob("[0-9]*") if p.name.isdigit()), reverse=True)
     for path in candidates:
         try:
-            verified_position(path)
+            return path, verified_position(path)
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        return str(path / _STATE)
     raise CheckpointError(f"There is no whole checkpoint in {directory}.")
 
 

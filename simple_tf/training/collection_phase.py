@@ -10,11 +10,12 @@ import gin
 import tensorflow as tf
 
 from simple_tf.agents.acting import PolicyPlayer
+from simple_tf.agents.random_policy import RandomPolicy
 from simple_tf.data.store import EpisodeStore
 from simple_tf.envs.batch import GameBatch
 from simple_tf.envs.game import GameSource
 from simple_tf.seeding import derive_seed
-from simple_tf.training.collection import Collection, CollectionSummary, Policy, RandomPolicy
+from simple_tf.training.collection import Collection, CollectionSummary, Policy
 from simple_tf.training.phase import Advance
 from simple_tf.training.schedule import Schedule
 

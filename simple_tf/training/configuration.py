@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import tokenize
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,11 +11,17 @@ from pathlib import Path
 import gin
 from absl import logging
 
+from simple_tf.training.suggestions import did_you_mean, suggestion
+
 # What gin raises for a mistake in a file or a binding, depending on the mistake.
 _GIN_ERRORS = (ValueError, AttributeError, ImportError, SyntaxError, OSError, tokenize.TokenError)
 
 # Makes gin write every binding on a line of its own.
 _NO_LINE_BREAKS = 1_000_000
+
+# `NAME = value` gives a macro, which `%NAME` uses.
+_MACRO = re.compile(r"\s*(\w+)\s*=")
+_MACRO_USE = re.compile(r"%(\w+)")
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -34,8 +41,11 @@ def find_gin_file(name: str) -> Path:
     for candidate in (Path(name), shipped_directory() / name):
         if candidate.is_file():
             return candidate
-    shipped = ", ".join(sorted(path.name for path in shipped_directory().glob("*.gin")))
-    raise ConfigurationError(f"There is no gin file {name!r}. Shipped with simple_tf: {shipped}.")
+    shipped = sorted(path.name for path in shipped_directory().glob("*.gin"))
+    raise ConfigurationError(
+        f"There is no gin file {name!r}.{did_you_mean(name, shipped)} Shipped with simple_tf: "
+        f"{', '.join(shipped)}."
+    )
 
 
 def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:
@@ -52,6 +62,19 @@ def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:
             gin.parse_config_files_and_bindings(paths, list(bindings), skip_unknown=False)
     except _GIN_ERRORS as error:
         raise ConfigurationError(f"The configuration is wrong: {_on_one_line(error)}") from error
+    _check_macros(bindings)
+
+
+def _check_macros(bindings: Sequence[str]) -> None:
+    """A macro that nothing uses is a slip: gin takes any name for a new one."""
+    macros = [match[1] for line in bindings if (match := _MACRO.match(line))]
+    used = set(_MACRO_USE.findall(gin.config_str()))
+    for name in macros:
+        if name not in used:
+            raise ConfigurationError(
+                f"Nothing uses the macro {name}; settings have a dot in their name, as in "
+                f"Schedule.iterations.{did_you_mean(name, used)}"
+            )
 
 
 @contextlib.contextmanager
@@ -66,9 +89,9 @@ def _quiet_gin() -> Iterator[None]:
 
 
 def _on_one_line(error: Exception) -> str:
-    """Gin says on further lines where the error is."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(lines)
+    """What is wrong and what may have been meant; gin says on further lines where it is."""
+    what, *where = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    return " ".join([what + suggestion(what), *where])
 
 
 def parsed_bindings() -> dict[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import gin
 from tqdm import tqdm
 
+from simple_tf.agents.random_policy import RandomPolicy
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.store import EpisodeStore
 from simple_tf.envs.batch import GameBatch
@@ -16,7 +17,6 @@ from simple_tf.envs.game import GameSource
 from simple_tf.seeding import derive_seed
 from simple_tf.training.collection import (
     CollectionSummary,
-    RandomPolicy,
     check_num_interactions,
     collect,
 )

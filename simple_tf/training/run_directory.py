@@ -85,6 +85,7 @@ class RunDirectory:
         self.filmstrips = self.path / "filmstrips"
         self.videos = self.path / "videos"
         self.report = self.path / "report"
+        self.diagnosis = self.path / "diagnosis"
 
     def policy(self, iteration: int) -> Path:
         """Where the policy that an iteration ended with is kept."""

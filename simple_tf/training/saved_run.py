@@ -13,11 +13,12 @@ from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.card import CardError, read_card
 from simple_tf.evaluation.policy import Origin
-from simple_tf.training.checkpoints import latest_state
+from simple_tf.training.checkpoints import latest_position, latest_state
 from simple_tf.training.configuration import configure
 from simple_tf.training.experiment import Learners, build_learners
 from simple_tf.training.networks import build_policy
 from simple_tf.training.policy_files import load_policy
+from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDirectory, RunError
 
 _STACK = "build_world_model.num_input_frames"
@@ -95,6 +96,10 @@ class SavedRun:
         state.expect_partial().assert_existing_objects_matched()
         learners.starts.load(EpisodeStore.open(self.directory.episodes))
         return learners
+
+    def position(self) -> Position:
+        """Where the run was when its newest whole checkpoint was saved."""
+        return Position.from_json(latest_position(self.directory.checkpoints))
 
     def _best(self, iterations: Sequence[int]) -> int:
         """The iteration with the highest score in training; the latest of equal ones."""

@@ -67,6 +67,16 @@ class FailingGame(CorridorGame):
         return observation, reward, False, False, info
 
 
+class RingGame(CorridorGame):
+    """The corridor closed to a ring, without an end: crossing the seam pays 1, backwards -1."""
+
+    def step(self, action):
+        assert action in (1, 2)
+        before, self._at = self._at, (self._at + (1 if action == 2 else -1)) % 16
+        reward = {(15, 0): 1.0, (0, 15): -1.0}.get((before, self._at), 0.0)
+        return self._image(), reward, False, False, {}
+
+
 for name, game in {
     "Corridor-v0": CorridorGame,
     "GrayCorridor-v0": GrayGame,
@@ -74,5 +84,6 @@ for name, game in {
     "ContinuousActions-v0": ContinuousActions,
     "BrokenPromise-v0": BrokenPromise,
     "Failing-v0": FailingGame,
+    "Ring-v0": RingGame,
 }.items():
     gymnasium.register(name, entry_point=game)

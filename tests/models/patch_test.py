@@ -143,6 +143,20 @@ def test_the_action_changes_the_prediction():
     assert not np.allclose(one.reward_logits, other.reward_logits)
 
 
+@pytest.mark.parametrize("moment", [0, 1, 2])
+def test_past_actions_change_the_prediction_where_they_are_shown(moment):
+    frames, actions, _ = window()
+    past = actions[:, :3].numpy()
+    past[:, moment] = (past[:, moment] + 1) % 4
+    for past_actions in (False, True):
+        model = randomised(build(past_actions=past_actions))
+        one, other = (
+            model.step(model.initial_state(frames[:, :4], a), frames[:, :4], actions[:, 3], (0, 0))
+            for a in (actions[:, :3], tf.constant(past))
+        )
+        assert np.allclose(one.outputs, other.outputs) == (not past_actions)
+
+
 def test_compiled_rollouts_agree_with_plain_ones():
     model = randomised(build())
     frames, actions, _ = window()
@@ -160,14 +174,18 @@ def test_compiled_rollouts_agree_with_plain_ones():
     assert np.mean(plain.numpy() == compiled.numpy()) > 0.99
 
 
-def test_the_window_is_the_model_applied_step_by_step():
+@pytest.mark.parametrize("past_actions", [False, True])
+def test_the_window_is_the_model_applied_step_by_step(past_actions):
     """Losses of all steps at once are those of a rollout that feeds back its own frames."""
-    model = randomised(build(reward_weights=(3.0, 1.0, 2.0), pixel_weight=5.0))
+    options = {"reward_weights": (3.0, 1.0, 2.0), "pixel_weight": 5.0}
+    model = randomised(build(past_actions=past_actions, **options))
     frames, actions, rewards = window()
+    state = model.initial_state(frames[:, :4], actions[:, :3])
     losses = model.window_losses(frames, actions, rewards, 0, FixedNoise(0.5))
     history, pixel, reward = frames[:, :4], [], []
     for t in range(3):
-        prediction = model.step((), history, actions[:, 3 + t], (0, 0))
+        prediction = model.step(state, history, actions[:, 3 + t], (0, 0))
+        state = prediction.state
         pixel.append(model.outputs_layer.loss(prediction.outputs, frames[:, 4 + t]))
         classes = rewards[:, 3 + t]
         entropy = tf.keras.losses.sparse_categorical_crossentropy(

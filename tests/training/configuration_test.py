@@ -2,7 +2,7 @@ import gin
 import pytest
 
 from simple_tf.envs.catalog import find_game
-from simple_tf.training import random_play  # noqa: F401 (makes its settings known to gin)
+from simple_tf.training import experiment, random_play  # noqa: F401 (known to gin once imported)
 from simple_tf.training.configuration import (
     ConfigurationError,
     configure,
@@ -55,7 +55,9 @@ def test_a_user_s_file_can_include_a_shipped_one(tmp_path, capfd):
 
 
 def test_a_missing_file_is_answered_with_those_that_exist():
-    with pytest.raises(ConfigurationError, match=r"no gin file 'sdd.gin'.*atari.gin"):
+    with pytest.raises(
+        ConfigurationError, match=r"no gin file 'sdd.gin'. Did you mean sd.gin.*\? .*atari.gin"
+    ):
         find_gin_file("sdd.gin")
 
 
@@ -70,3 +72,34 @@ def test_a_missing_file_is_answered_with_those_that_exist():
 def test_a_wrong_binding_is_named(binding, message):
     with pytest.raises(ConfigurationError, match=message):
         configure(["atari.gin"], [binding])
+
+
+@pytest.mark.parametrize(
+    ("binding", "question"),
+    [
+        ("AtariSettings.frame_skp = 1", r"Did you mean AtariSettings.frame_skip\?"),
+        ("AtariSetings.frame_skip = 1", r"Did you mean AtariSettings\?"),
+        ("atarisettings.frame_skip = 1", r"Did you mean AtariSettings\?"),
+        ("final/AtariSetings.frame_skip = 1", r"Did you mean (final/)?AtariSettings\?"),
+        ("AtariSettings.frame_skip = @collect_random_ply()", r"Did you mean collect_random_play\?"),
+    ],
+)
+def test_what_may_have_been_meant_is_asked(binding, question):
+    with pytest.raises(ConfigurationError, match=question):
+        configure(["atari.gin"], [binding])
+
+
+def test_runtime_objects_are_not_suggested():
+    with pytest.raises(ConfigurationError) as caught:
+        configure([], ["collect_random_play.sed = 1"])  # `seed` is a flag, not a setting.
+    assert "Did you mean" not in str(caught.value)
+
+
+def test_a_macro_that_nothing_uses_is_a_slip(tmp_path):
+    mine = tmp_path / "mine.gin"
+    mine.write_text("FRAMES = 3\nUNUSED = 1\nAtariSettings.frame_skip = %FRAMES\n")
+    configure(["atari.gin", str(mine)], ["FRAMES = 2"])
+    assert find_game("pong").settings_dict()["frame_skip"] == 2
+    gin.clear_config()
+    with pytest.raises(ConfigurationError, match=r"uses the macro FRAME;.*Did you mean FRAMES\?"):
+        configure([str(mine)], ["FRAME = 2"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 import zlib
 
 import numpy as np
@@ -12,8 +13,31 @@ import tensorflow as tf
 from simple_tf.training.t2t_checkpoint import SCOPES
 from simple_tf.training.t2t_import import build_network, variables_by_t2t_name
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import killed_runs
+
 SMALL = {"frame_shape": (20, 14, 3), "num_actions": 4, "hidden_size": 8, "compress_steps": 3}
 BITS = {"num_bits": 16, "predictor_units": 12, "posterior_filters": (5, 6)}
+
+TINY = (
+    "Schedule.iterations=1",
+    "Schedule.initial_interactions=200",
+    "Schedule.interactions_per_iteration=60",
+    "Schedule.world_model_steps=2",
+    "Schedule.policy_updates=1",
+    "ROLLOUT_LENGTH=10",
+    "WorldModelEvaluationPhase.every=0",
+    "in_training/EvaluationProtocol.max_steps=4",
+    "final/EvaluationProtocol.max_steps=4",
+)
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory):
+    """A finished run of Pong, too short to have learned anything."""
+    path = tmp_path_factory.mktemp("runs") / "pong"
+    killed_runs.finish(path, *TINY)
+    return path
 
 
 def weight_by_rule(name: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,6 +1,5 @@
 """`python -m simple_tf.evaluate` on a real, tiny run."""
 
-import os
 import subprocess
 import sys
 
@@ -8,35 +7,14 @@ import pytest
 
 from simple_tf.evaluation.card import read_card
 
-sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
-import killed_runs
-
-TINY = (
-    "Schedule.iterations=1",
-    "Schedule.initial_interactions=200",
-    "Schedule.interactions_per_iteration=60",
-    "Schedule.world_model_steps=2",
-    "Schedule.policy_updates=1",
-    "ROLLOUT_LENGTH=10",
-    "WorldModelEvaluationPhase.every=0",
-    "in_training/EvaluationProtocol.max_steps=4",
-    "final/EvaluationProtocol.max_steps=4",
-)
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "pong"
-    killed_runs.finish(path, *TINY)
-    return path
-
 
 def _evaluate(*arguments):
     command = [sys.executable, "-m", "simple_tf.evaluate", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_all_policies_of_a_run(run):
+def test_all_policies_of_a_run(tiny_run):
+    run = tiny_run
     done = _evaluate(
         f"--run={run}",
         "--which=all",
@@ -87,8 +65,8 @@ def test_all_policies_of_a_run(run):
         (["--random"], "--game is missing"),
     ],
 )
-def test_a_mistake_is_answered_in_one_line(run, arguments, message):
-    done = _evaluate(*(argument.format(run=run) for argument in arguments))
+def test_a_mistake_is_answered_in_one_line(tiny_run, arguments, message):
+    done = _evaluate(*(argument.format(run=tiny_run) for argument in arguments))
     assert done.returncode == 1
     (line,) = done.stderr.strip().splitlines()
     assert message in line

@@ -1,0 +1,273 @@
+"""Diagnoses a run from what its directory holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from simple_tf.agents.acting import PolicyPlayer
+from simple_tf.data.store import EpisodeStore
+from simple_tf.data.windows import WindowDataset
+from simple_tf.evaluation import diagnosis
+from simple_tf.evaluation.diagnosis import Measurements
+from simple_tf.evaluation.dreams import Dreamer
+from simple_tf.evaluation.gaps import Gap, find_gaps, largest, verdict
+from simple_tf.evaluation.novelty import Novelty, measure_novelty
+from simple_tf.evaluation.policy import versions
+from simple_tf.evaluation.segments import RecordedEpisode, cut_segments, record_episodes
+from simple_tf.seeding import derive_seed
+from simple_tf.training.experiment import Learners
+from simple_tf.training.position import Position
+from simple_tf.training.run_directory import RunDirectory, RunError, replace_text
+from simple_tf.training.saved_run import SavedRun
+
+FORMAT = "simple_tf diagnosis"
+FORMAT_VERSION = 1
+
+# Frames of each kind that novelty is measured with.
+_SEEN, _HELD_OUT, _VISITED = 4096, 1024, 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class DiagnosisSize:
+    """How much is played and dreamed.
+
+    Attributes:
+        episodes: real episodes, side by side.
+        max_steps: each is cut after so many steps.
+        segments: most segments to compare.
+        horizon: steps of a segment; None: the run's rollout length.
+        batch_size: rollouts side by side.
+    """
+
+    episodes: int = 8
+    max_steps: int = 1000
+    segments: int = 128
+    horizon: int | None = None
+    batch_size: int = 32
+
+    def __post_init__(self) -> None:
+        for name, value in dataclasses.asdict(self).items():
+            if value is not None and value < 1:
+                raise ValueError(f"--{name} must be at least 1, not {value}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunDiagnosis:
+    """What was found about a run.
+
+    Attributes:
+        game: its game.
+        seed: the run's.
+        iteration: the training iteration whose policy this is.
+        scores: of the policy's real episodes, at temperature 1, cut at `max_steps`.
+        size: how much was played.
+        measured: the numbers.
+        created: when.
+        versions: of what the numbers may depend on.
+    """
+
+    game: str
+    seed: int
+    iteration: int
+    scores: tuple[float, ...]
+    size: DiagnosisSize
+    measured: Measurements
+    created: str
+    versions: Mapping[str, str]
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """All gaps, causes first."""
+        return find_gaps(self.measured)
+
+    @property
+    def largest(self) -> Gap | None:
+        """The gap to mend first."""
+        return largest(self.gaps)
+
+    @property
+    def verdict(self) -> str:
+        """What limits the run, in one sentence."""
+        return verdict(self.gaps)
+
+    def to_json(self) -> dict[str, Any]:
+        """The diagnosis as fields that JSON can hold; gaps and verdict are for readers."""
+        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        own |= {"size": dataclasses.asdict(self.size), "versions": dict(self.versions)}
+        own["measured"] = diagnosis.to_json(self.measured)
+        gaps = [{**dataclasses.asdict(gap), "severity": gap.severity} for gap in self.gaps]
+        head = {"format": FORMAT, "format_version": FORMAT_VERSION, "verdict": self.verdict}
+        return {**head, "gaps": gaps, **own}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> RunDiagnosis:
+        """The inverse of `to_json`; raises KeyError, TypeError or ValueError for anything else."""
+        if fields["format"] != FORMAT or fields["format_version"] > FORMAT_VERSION:
+            raise ValueError("not a diagnosis of this version of simple_tf")
+        own = {f.name: fields[f.name] for f in dataclasses.fields(cls)}
+        own |= {"scores": tuple(own["scores"]), "size": DiagnosisSize(**own["size"])}
+        own["measured"] = diagnosis.from_json(own["measured"])
+        return cls(**own)
+
+
+def diagnose_run(
+    run: SavedRun,
+    size: DiagnosisSize,
+    seed: int,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> RunDiagnosis:
+    """Plays the real game with a run's latest policy and compares with its latest model.
+
+    Args:
+        run: finished or not.
+        size: how much to play and dream.
+        seed: of episodes, latents and actions.
+        should_stop: asked before every step of the games, and every batch of dreams.
+
+    Raises:
+        RunError: the run has no trained policy yet.
+        EvaluationStopped: if `should_stop` said so.
+    """
+    position = run.position()
+    iteration = _policy_iteration(position, run.directory)
+    learners = run.learners()
+    store = EpisodeStore.open(run.directory.episodes)
+    episodes = _play(run, learners, size, seed, should_stop)
+    environment = learners.policy_trainer.environment
+    segments = cut_segments(
+        episodes,
+        learners.model.num_input_frames,
+        size.horizon or environment.rollout_length,
+        learners.policy_trainer.learner.discount,
+        size.segments,
+        seed,
+    )
+    trained_on = [number for number in store.iterations if number < iteration]
+    # Followed, acted, and foreseen.
+    with tqdm(total=3 * segments.rewards.size, desc="dreaming", unit=" steps", disable=None) as bar:
+        batch_size = min(size.batch_size, len(segments))
+        dreamer = Dreamer(
+            learners.model, learners.network, batch_size, seed, bar.update, should_stop
+        )
+        measured = diagnosis.measure(
+            segments,
+            dreamer,
+            learners.model.num_actions,
+            environment.reward_kind,
+            _rewards_in(store, trained_on),
+            sum(store.num_steps(number) for number in trained_on),
+            _novelty(store, trained_on, episodes, seed),
+        )
+    return RunDiagnosis(
+        game=run.source.name,
+        seed=run.seed,
+        iteration=iteration,
+        scores=tuple(episode.raw_return for episode in episodes),
+        size=size,
+        measured=measured,
+        created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        versions=versions(),
+    )
+
+
+def write_diagnosis(path: Path, found: RunDiagnosis) -> None:
+    """Writes a diagnosis as JSON."""
+    replace_text(path, json.dumps(found.to_json(), indent=1) + "\n")
+
+
+def read_diagnosis(path: Path) -> RunDiagnosis:
+    """Reads a diagnosis.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    try:
+        return RunDiagnosis.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunError(f"{path} cannot be read ({error}); diagnose the run again.") from error
+
+
+def _policy_iteration(position: Position, directory: RunDirectory) -> int:
+    """The iteration that trained the policy in the checkpoint, last or just now."""
+    waiting = position.phase == "world_model" and not position.finished
+    iteration = position.iteration - 1 if waiting else position.iteration
+    if iteration < 1:
+        raise RunError(
+            f"{directory.path} has not trained a policy yet: it is in iteration "
+            f"{position.iteration}, {position.phase.replace('_', ' ')}. Let it go on for a while."
+        )
+    return iteration
+
+
+def _play(
+    run: SavedRun,
+    learners: Learners,
+    size: DiagnosisSize,
+    seed: int,
+    should_stop: Callable[[], bool],
+) -> list[RecordedEpisode]:
+    """Plays with the policy as it plays in dreams and collections, at temperature 1."""
+    play_seed = derive_seed(seed, "diagnosis")
+    with tqdm(desc=f"playing {run.source.name}", unit=" steps", disable=None) as bar:
+        player = PolicyPlayer(learners.network, 1.0, play_seed)
+
+        def counted(observations: np.ndarray) -> np.ndarray:
+            bar.update(len(observations))
+            return player(observations)
+
+        return record_episodes(
+            run.source,
+            counted,
+            size.episodes,
+            learners.model.num_input_frames,
+            size.max_steps,
+            play_seed,
+            should_stop=should_stop,
+        )
+
+
+def _rewards_in(store: EpisodeStore, iterations: list[int]) -> dict[int, int]:
+    """How often each reward but 0 occurs in some iterations."""
+    rewards = [e.rewards for number in iterations for e in store.episodes_of(number)]
+    together = np.concatenate(rewards) if rewards else np.zeros(0)
+    return {reward: int((together == reward).sum()) for reward in (-1, 1)}
+
+
+def _novelty(
+    store: EpisodeStore, iterations: list[int], episodes: list[RecordedEpisode], seed: int
+) -> Novelty | None:
+    """Compares the policy's states with those trained on; None without held-out play."""
+    visited = np.concatenate([episode.frames for episode in episodes])
+    chosen = np.linspace(0, len(visited) - 1, min(len(visited), _VISITED)).astype(int)
+    try:
+        seen = _frames(store, "train", iterations, _SEEN, seed)
+        held_out = _frames(store, "dev", iterations, _HELD_OUT, seed)
+    except ValueError:  # Too little was played.
+        return None
+    return measure_novelty(seen, held_out, visited[chosen])
+
+
+def _frames(
+    store: EpisodeStore, split: Any, iterations: list[int], most: int, seed: int
+) -> np.ndarray:
+    """Frames drawn at random from one part of the data, uint8 [N, H, W, C]."""
+    windows = WindowDataset(
+        store,
+        split=split,
+        num_input_frames=1,
+        num_target_frames=1,
+        batch_size=1,
+        seed=seed,
+        iterations=iterations,
+    )
+    rng = np.random.default_rng(derive_seed(seed, f"novelty: {split}"))
+    numbers = rng.permutation(windows.num_windows)[:most]
+    return windows.read(np.sort(numbers))["frames"][:, 0].numpy()
