@@ -204,17 +204,22 @@ class StartSampler(tf.Module):
 
     def _packed(
         self, episodes: Sequence[StoredEpisode], segments: Sequence[Segment], capacity: int
-    ) -> np.ndarray:
+    ) -> tf.Tensor:
         """The segments' frames one after the other, int32 [capacity, words]."""
-        row_bytes = self._words_per_frame * _BYTES_PER_WORD
-        rows = np.zeros((capacity, row_bytes), np.uint8)
-        position = 0
-        for number, begin, end in segments:
-            frames = codec.read_frames(episodes[number], begin, end - begin)
-            pixels = frames.reshape(len(frames), -1)
-            rows[position : position + len(frames), : pixels.shape[1]] = pixels
-            position += len(frames)
-        return rows.view(np.int32)
+        # Piece by piece: TensorFlow copies an array twice to make a tensor of it.
+        parts = [
+            tf.constant(self._words(codec.read_frames(episodes[number], begin, end - begin)))
+            for number, begin, end in segments
+        ]
+        num_frames = sum(segment.num_frames for segment in segments)
+        spare = tf.zeros([capacity - num_frames, self._words_per_frame], tf.int32)
+        return tf.concat([*parts, spare], axis=0)
+
+    def _words(self, frames: np.ndarray) -> np.ndarray:
+        """Frames, uint8 [N, H, W, C], as int32 [N, words]."""
+        pixels = frames.reshape(len(frames), -1)
+        missing = self._words_per_frame * _BYTES_PER_WORD - pixels.shape[1]
+        return np.pad(pixels, ((0, 0), (0, missing))).view(np.int32)
 
     def _fill_leads(self, leads: Leads) -> None:
         # As many places as frames: the sizes change only when the frames' do.
