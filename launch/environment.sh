@@ -22,7 +22,8 @@ ensure_environment() {
   if [ ! -x .venv/bin/python ]; then
     python=$(find_python) || return 1
     echo "Making .venv with $("$python" --version)." >&2
-    "$python" -m venv .venv || return 1
+    # A machine whose own TensorFlow is to be used says --system-site-packages here.
+    "$python" -m venv ${SIMPLE_TF_VENV_OPTIONS:+"$SIMPLE_TF_VENV_OPTIONS"} .venv || return 1
   fi
   version=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])') || return 1
   stamp=".venv/installed-$({ cat setup.py "launch/constraints-$version.txt"; echo "$extras $PWD"; } \
@@ -38,4 +39,14 @@ print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest()[:16])')"
   .venv/bin/python -m pip install --disable-pip-version-check ${quiet[@]+"${quiet[@]}"} \
     --constraint "launch/constraints-$version.txt" --editable ".${extras:+[$extras]}" >&2 || return 1
   touch "$stamp"
+}
+
+# use_environment [EXTRAS]: after this, $SIMPLE_TF_PYTHON has simple_tf. Set it beforehand to use an
+# environment of your own (a container's, a cluster's module); nothing is installed then.
+use_environment() {
+  if [ -z "${SIMPLE_TF_PYTHON:-}" ]; then
+    ensure_environment "${1:-}" || return 1
+    SIMPLE_TF_PYTHON="$PWD/.venv/bin/python"
+  fi
+  export SIMPLE_TF_PYTHON
 }

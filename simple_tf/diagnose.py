@@ -13,8 +13,9 @@ from simple_tf.evaluation.episodes import EvaluationStopped
 from simple_tf.reporting.diagnosis_page import NUMBERS, to_text, write_diagnosis_page
 from simple_tf.reporting.writing import PAGE, write_report
 from simple_tf.training import command_line
+from simple_tf.training.diagnosis_file import DiagnosisSize
 from simple_tf.training.interruption import Interruption
-from simple_tf.training.run_diagnosis import DiagnosisSize, diagnose_run
+from simple_tf.training.run_diagnosis import diagnose_run
 from simple_tf.training.saved_run import SavedRun
 
 _RUN = flags.DEFINE_string("run", None, "A run's directory, finished or not.", required=True)

@@ -6,6 +6,7 @@ python -m simple_tf.train --gin_file=sd.gin --game=pong --output_dir=runs/pong
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
@@ -13,6 +14,7 @@ from simple_tf.reporting.writing import write_report
 from simple_tf.training import command_line
 from simple_tf.training.configuration import configure
 from simple_tf.training.devices import STRATEGIES, choose_devices
+from simple_tf.training.estimate import estimate_run
 from simple_tf.training.experiment import Experiment
 from simple_tf.training.run_directory import RESUME
 from simple_tf.training.workers import losses_explained
@@ -21,7 +23,10 @@ _GAME = flags.DEFINE_string(
     "game", "pong", "Atari game in snake_case, or a Gymnasium id (Id-v0 or module:Id-v0)."
 )
 _SEED = flags.DEFINE_integer("seed", 0, "Decides every random draw.", lower_bound=0)
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The run's directory.", required=True)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The run's directory.")
+_ESTIMATE = flags.DEFINE_bool(
+    "estimate", False, "Say what the run would take on this machine and on others; do not run it."
+)
 _RESUME = flags.DEFINE_enum(
     "resume",
     "auto",
@@ -48,9 +53,20 @@ _GIN_BINDINGS = flags.DEFINE_multi_string(
 )
 
 
+@flags.multi_flags_validator(
+    ["output_dir", "estimate"], "Flag --output_dir must have a value other than None."
+)
+def _knows_where(values: dict[str, Any]) -> bool:
+    return bool(values["output_dir"]) or values["estimate"]
+
+
 def main(_: list[str]) -> int:
     devices = choose_devices(_STRATEGY.value, _REPLICAS.value)
     configure(_GIN_FILE.value, _GIN_BINDINGS.value)
+    if _ESTIMATE.value:
+        print(estimate_run(_GAME.value, _SEED.value))
+        return 0
+    assert _OUTPUT_DIR.value  # `_knows_where` has seen to it.
     output_dir = Path(_OUTPUT_DIR.value)
     with losses_explained(devices.strategy):
         experiment = Experiment(

@@ -90,6 +90,11 @@ class StartSampler(tf.Module):
         self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
 
     @property
+    def iterations(self) -> str:
+        """Whether starts are from the "latest" iteration or from "all"."""
+        return self._iterations
+
+    @property
     def num_starts(self) -> int:
         """How many different starts are loaded."""
         return int(self._num_starts.numpy())

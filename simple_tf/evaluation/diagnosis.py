@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from simple_tf.evaluation.dreams import Dreamer, Dreams, Judgement
 from simple_tf.evaluation.motion_quality import MotionQuality, motion_quality
 from simple_tf.evaluation.novelty import Novelty
 from simple_tf.evaluation.reward_quality import (
+    FEWEST_EVENTS,
     NO_REWARD,
     ReliabilityBin,
     RewardCounts,
@@ -70,6 +70,8 @@ class RewardClass:
         dreamed: predicted in dreams under the real actions, all steps.
         by_depth: the same for the steps from a first to a last one, counted from 1.
         bins: probabilities in these dreams, and how often they came true.
+        held_out: whether all this is about held-out data with rewards, because the policy's own
+            play has too few of this kind.
     """
 
     reward: int
@@ -77,6 +79,7 @@ class RewardClass:
     dreamed: RewardCounts
     by_depth: tuple[tuple[int, int, RewardCounts], ...]
     bins: tuple[ReliabilityBin, ...]
+    held_out: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,8 +128,9 @@ class Measurements:
         rewards_in_data: how often the training data has each reward, by -1 and 1.
         steps_in_data: steps of the training data.
         reward_kind: what dreams pay, see `SimulatedEnvironment`.
+        rewards_met: rewards of either kind in the segments of real play.
         returns: of segments.
-        rewards: for each reward that occurs in real play or in a dream.
+        rewards: how well each kind is predicted.
         motion: how what moves is drawn.
         entropy: of the policy.
         value: at the bootstrap; None if no segment could be judged.
@@ -138,6 +142,7 @@ class Measurements:
     rewards_in_data: Mapping[int, int]
     steps_in_data: int
     reward_kind: str
+    rewards_met: int
     returns: Returns
     rewards: tuple[RewardClass, ...]
     motion: MotionQuality
@@ -154,6 +159,7 @@ def measure(
     rewards_in_data: Mapping[int, int],
     steps_in_data: int,
     novelty: Novelty | None,
+    held_out: Segments | None = None,
 ) -> Measurements:
     """Compares dreams with segments of real play.
 
@@ -165,9 +171,9 @@ def measure(
         rewards_in_data: see `Measurements`.
         steps_in_data: see `Measurements`.
         novelty: see `Measurements`.
+        held_out: segments of held-out data with rewards, for those that the policy does not meet.
     """
     followed, acted = dreamer.follow(segments), dreamer.act(segments)
-    at_sight = given_rewards(dreamer.foresee(segments), reward_kind)
     judged = dreamer.judge(segments.frames)
     judged_acting = dreamer.judge(np.concatenate([segments.history, acted.frames], axis=1))
     judged_following = dreamer.judge(np.concatenate([segments.history, followed.frames], axis=1))
@@ -177,8 +183,9 @@ def measure(
         rewards_in_data=rewards_in_data,
         steps_in_data=steps_in_data,
         reward_kind=reward_kind,
+        rewards_met=int((segments.rewards != 0).sum()),
         returns=_returns(segments, followed, acted, reward_kind),
-        rewards=_rewards(segments, followed.probabilities, at_sight, reward_kind),
+        rewards=_rewards(dreamer, segments, followed, held_out, reward_kind),
         motion=motion_quality(segments, followed.frames),
         entropy=Entropy(
             math.log(num_actions), _curve(judged.entropies), _curve(judged_acting.entropies)
@@ -204,11 +211,24 @@ def _returns(segments: Segments, followed: Dreams, acted: Dreams, kind: str) -> 
 
 
 def _rewards(
-    segments: Segments, probabilities: np.ndarray, at_sight: np.ndarray, kind: str
+    dreamer: Dreamer, segments: Segments, followed: Dreams, held_out: Segments | None, kind: str
 ) -> tuple[RewardClass, ...]:
-    real = segments.rewards + NO_REWARD
-    given = given_rewards(probabilities, kind)
-    bands = depth_bands(segments.horizon)
+    """Judges each kind of reward on the policy's play, or on held-out data where that has few."""
+    own = _judged_rewards(segments, followed, dreamer.foresee(segments), kind)
+    if held_out is None or all(one.at_sight.real >= FEWEST_EVENTS for one in own):
+        return own
+    other = _judged_rewards(held_out, dreamer.follow(held_out), dreamer.foresee(held_out), kind)
+    return tuple(
+        mine if mine.at_sight.real >= FEWEST_EVENTS else dataclasses.replace(its, held_out=True)
+        for mine, its in zip(own, other, strict=True)
+    )
+
+
+def _judged_rewards(
+    segments: Segments, followed: Dreams, foreseen: np.ndarray, kind: str
+) -> tuple[RewardClass, ...]:
+    real, bands = segments.rewards + NO_REWARD, depth_bands(segments.horizon)
+    given, at_sight = given_rewards(followed.probabilities, kind), given_rewards(foreseen, kind)
     return tuple(
         RewardClass(
             reward=reward_class - NO_REWARD,
@@ -218,9 +238,9 @@ def _rewards(
                 (first, last, count_rewards(real, given, reward_class, first, last))
                 for first, last in bands
             ),
-            bins=tuple(reliability(real, probabilities, reward_class)),
+            bins=tuple(reliability(real, followed.probabilities, reward_class)),
         )
-        for reward_class in range(probabilities.shape[-1])
+        for reward_class in range(given.shape[-1])
         if reward_class != NO_REWARD
     )
 
@@ -250,55 +270,3 @@ def mean_of(values: np.ndarray) -> Mean:
 
 def _curve(values: np.ndarray) -> tuple[float, ...]:
     return tuple(values.mean(axis=0, dtype=np.float64).tolist())
-
-
-def to_json(measurements: Measurements) -> dict[str, Any]:
-    """Returns the measurements as fields that JSON can hold."""
-    fields = dataclasses.asdict(measurements)
-    fields["rewards_in_data"] = {str(k): v for k, v in measurements.rewards_in_data.items()}
-    return fields
-
-
-def from_json(fields: Mapping[str, Any]) -> Measurements:
-    """The inverse of `to_json`; raises KeyError, TypeError or ValueError for anything else."""
-    parts = dict(fields)
-    parts["rewards_in_data"] = {int(k): int(v) for k, v in fields["rewards_in_data"].items()}
-    parts["returns"] = _returns_from_json(fields["returns"])
-    parts["rewards"] = tuple(_class_from_json(row) for row in fields["rewards"])
-    parts["motion"] = MotionQuality(**_tuples(fields["motion"]))
-    parts["entropy"] = Entropy(**_tuples(fields["entropy"]))
-    if fields["value"] is not None:
-        parts["value"] = BootstrapValue(**_with_means(_tuples(fields["value"])))
-    if fields["novelty"] is not None:
-        parts["novelty"] = Novelty(**_tuples(fields["novelty"]))
-    return Measurements(**parts)
-
-
-def _returns_from_json(fields: Mapping[str, Any]) -> Returns:
-    curves = {name: tuple(curve) for name, curve in fields["curves"].items()}
-    means = {name: value for name, value in fields.items() if name != "curves"}
-    return Returns(**_with_means(means), curves=curves)
-
-
-def _class_from_json(fields: Mapping[str, Any]) -> RewardClass:
-    return RewardClass(
-        reward=int(fields["reward"]),
-        at_sight=RewardCounts(**fields["at_sight"]),
-        dreamed=RewardCounts(**fields["dreamed"]),
-        by_depth=tuple((a, b, RewardCounts(**counts)) for a, b, counts in fields["by_depth"]),
-        bins=tuple(ReliabilityBin(**row) for row in fields["bins"]),
-    )
-
-
-def _with_means(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: Mean(**v) if isinstance(v, Mapping) else v for k, v in fields.items()}
-
-
-def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists of JSON as tuples, one level deep and in pairs."""
-    return {
-        name: tuple(tuple(x) if isinstance(x, list) else x for x in value)
-        if isinstance(value, list)
-        else value
-        for name, value in fields.items()
-    }

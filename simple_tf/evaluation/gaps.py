@@ -14,13 +14,11 @@ from collections.abc import Callable, Sequence
 
 from simple_tf.evaluation.diagnosis import Measurements, RewardClass
 from simple_tf.evaluation.novelty import EXPECTED_SHARE
-from simple_tf.evaluation.reward_quality import RewardCounts
+from simple_tf.evaluation.reward_quality import FEWEST_EVENTS, RewardCounts
 
-# With so many rewarded steps in the data, half of the error "rewards in the data" is gone.
+# With so many rewards in the data, or in real play, half of the error is gone.
 _ENOUGH_REWARDS = 10
-# Rewards of one kind are judged if real play has at least so many.
-_FEWEST_EVENTS = 5
-_TOO_FEW = f"real play has fewer than {_FEWEST_EVENTS} rewards of either kind"
+_TOO_FEW = f"neither real play nor held-out data has {FEWEST_EVENTS} rewards of a kind"
 
 Judgement = tuple[float | None, str]
 """An error from 0 to 1, or None where nothing can be said; and what was found, as a clause."""
@@ -112,17 +110,17 @@ def _in_dreams(measured: Measurements) -> Judgement:
 
 
 def _frequent(measured: Measurements) -> list[RewardClass]:
-    return [one for one in measured.rewards if one.at_sight.real >= _FEWEST_EVENTS]
+    return [one for one in measured.rewards if one.at_sight.real >= FEWEST_EVENTS]
 
 
 def _found(rewards: Sequence[RewardClass], counts_of: Callable[[RewardClass], RewardCounts]) -> str:
-    return " and ".join(f"{_quality(counts_of(one), one.reward)}" for one in rewards)
+    return " and ".join(_quality(counts_of(one), one) for one in rewards)
 
 
-def _quality(counts: RewardCounts, reward: int) -> str:
-    precision = counts.precision
+def _quality(counts: RewardCounts, one: RewardClass) -> str:
+    precision, where = counts.precision, " in held-out data" if one.held_out else ""
     true = "" if precision is None else f" ({precision:.0%} of those it gives are real)"
-    return f"{counts.recall or 0.0:.0%} of the rewards {reward:+d}{true}"
+    return f"{counts.recall or 0.0:.0%} of the rewards {one.reward:+d}{where}{true}"
 
 
 def _pixels(measured: Measurements) -> Judgement:
@@ -140,6 +138,12 @@ def _novelty(measured: Measurements) -> Judgement:
     share = measured.novelty.new_share
     excess = (share - EXPECTED_SHARE) / (1.0 - EXPECTED_SHARE)
     return excess, f"{share:.0%} of the states that the policy meets are unlike any in the data"
+
+
+def _met(measured: Measurements) -> Judgement:
+    number, steps = measured.rewards_met, measured.num_segments * measured.horizon
+    finding = f"in {steps:,} steps of the game the policy meets {number:,} rewards"
+    return 1.0 / (1.0 + number / _ENOUGH_REWARDS), finding
 
 
 def _returns(measured: Measurements) -> Judgement:
@@ -218,6 +222,13 @@ _RULES: tuple[tuple[str, float, Callable[[Measurements], Judgement], str], ...] 
         0.3,
         _novelty,
         "smaller and more iterations, so that data of the newer policies comes earlier",
+    ),
+    (
+        "the rewards that the policy meets",
+        0.5,
+        _met,
+        "dreams that start shortly before rewards (StartSampler.rewarded_share), or a larger "
+        "PPOLearner.entropy_coefficient",
     ),
     (
         "the dreamed return",

@@ -15,6 +15,9 @@ import numpy as np
 NO_REWARD = 1
 """The class of a step without a reward; class 0 is -1, class 2 is +1."""
 
+FEWEST_EVENTS = 5
+"""A kind of reward is judged where there are at least so many."""
+
 DEPTHS = (1, 5, 10, 25, 50)
 _BIN_EDGES = (0.0, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 

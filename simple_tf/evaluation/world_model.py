@@ -58,8 +58,8 @@ class WorldModelEvaluator:
             raise ValueError(f"An evaluation needs at least 1 batch, not {num_batches}.")
         self._model = model
         self.horizon = horizon
-        self._batch_size = batch_size
-        self._num_batches = num_batches
+        self.batch_size = batch_size
+        self.num_batches = num_batches
         self._seed = seed
         self._simulate = RolloutSimulator(model, horizon, jit_compile)
 
@@ -88,11 +88,11 @@ class WorldModelEvaluator:
             split="dev",
             num_input_frames=self._model.num_input_frames,
             num_target_frames=self.horizon,
-            batch_size=self._batch_size,
+            batch_size=self.batch_size,
             seed=self._seed,
             iterations=[store.iterations[-1] if iteration is None else iteration],
         )
-        for number, window in enumerate(windows.batches().take(self._num_batches)):
+        for number, window in enumerate(windows.batches().take(self.num_batches)):
             yield self._compare(window, self._rollout_seed(number))
 
     def _compare(self, window: dict[str, tf.Tensor], seed: tf.Tensor) -> Comparison:

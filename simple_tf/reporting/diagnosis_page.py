@@ -7,7 +7,7 @@ from pathlib import Path
 from simple_tf.reporting.diagnosis_section import diagnosis_boxes, gap_row
 from simple_tf.reporting.markup import document, escape
 from simple_tf.reporting.numbers import game_text, score_text
-from simple_tf.training.run_diagnosis import RunDiagnosis, write_diagnosis
+from simple_tf.training.diagnosis_file import RunDiagnosis, write_diagnosis
 from simple_tf.training.run_directory import replace_text
 
 NUMBERS = "diagnosis.json"

@@ -21,7 +21,7 @@ from simple_tf.reporting.markup import (
 from simple_tf.reporting.numbers import NONE, count_text, game_text, score_text
 from simple_tf.reporting.runs import Run
 from simple_tf.reporting.svg import Point
-from simple_tf.training.run_diagnosis import RunDiagnosis
+from simple_tf.training.diagnosis_file import RunDiagnosis
 
 _SHARES = (0.0, 1.0)
 _COLUMNS = ("gap", "error", "threshold", "severity", "what was found")
@@ -111,7 +111,7 @@ def _recall(measured: Measurements) -> str:
                 for _, last, counts in one.by_depth
                 if (value := getattr(counts, name)) is not None and counts.real
             ]
-            series.append(Series(f"{one.reward:+d}: {name}", points, dashed=name == "precision"))
+            series.append(Series(f"{_kind(one)}: {name}", points, dashed=name == "precision"))
     if not any(one.points for one in series):
         return ""
     chart = line_chart("Rewards by depth", series, "step", "share", y_range=_SHARES)
@@ -124,7 +124,7 @@ def _recall(measured: Measurements) -> str:
 
 def _reliability(rewards: Sequence[RewardClass]) -> str:
     series = [
-        Series(f"{one.reward:+d}", [(row.predicted, row.observed) for row in one.bins])
+        Series(_kind(one), [(row.predicted, row.observed) for row in one.bins])
         for one in rewards
         if len(one.bins) > 1
     ]
@@ -136,6 +136,10 @@ def _reliability(rewards: Sequence[RewardClass]) -> str:
     )
     note = "Steps of dreams under the real actions, by the predicted probability of each reward."
     return "<h3>Calibration of rewards</h3>" + figure(chart, note)
+
+
+def _kind(one: RewardClass) -> str:
+    return f"{one.reward:+d}{' (held-out data)' if one.held_out else ''}"
 
 
 def _motion(measured: Measurements) -> str:

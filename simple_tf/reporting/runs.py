@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from simple_tf.evaluation.card import Card, CardError, read_card
+from simple_tf.training.diagnosis_file import RunDiagnosis, read_diagnosis
 from simple_tf.training.metrics import read_metrics
-from simple_tf.training.run_diagnosis import RunDiagnosis, read_diagnosis
 from simple_tf.training.run_directory import RunDirectory, RunError
 
 FINISHED = "finished"

@@ -18,6 +18,7 @@ from simple_tf.training.configuration import ConfigurationError
 from simple_tf.training.devices import DeviceError
 from simple_tf.training.loop import DivergedError
 from simple_tf.training.run_directory import RunError
+from simple_tf.training.sweep import SweepError
 from simple_tf.training.workers import WorkerLostError
 
 # These say all there is to say.
@@ -27,6 +28,7 @@ _OWN_ERRORS = (
     StoreError,
     WorkerError,
     RunError,
+    SweepError,
     CheckpointError,
     DivergedError,
     DeviceError,
@@ -46,17 +48,22 @@ def run(main: Callable[[list[str]], int]) -> None:
         if len(arguments) > 1:
             print(f"Not a flag: {' '.join(arguments[1:])}. See --help.", file=sys.stderr)
             return 2
-        try:
-            return main(arguments)
-        except (*_OWN_ERRORS, *_COMMON_ERRORS, RuntimeError, tf.errors.OpError) as error:
-            sentence = _explain(error)
-            if sentence is None:
-                raise
-            logging.debug("Where it happened:", exc_info=True)
-            print(f"Error: {sentence}", file=sys.stderr)
-            return 1
+        return explain_errors(lambda: main(arguments))
 
     app.run(guarded)
+
+
+def explain_errors(work: Callable[[], int]) -> int:
+    """Returns the exit code of some work; prints an error that the user can mend as a sentence."""
+    try:
+        return work()
+    except (*_OWN_ERRORS, *_COMMON_ERRORS, RuntimeError, tf.errors.OpError) as error:
+        sentence = _explain(error)
+        if sentence is None:
+            raise
+        logging.debug("Where it happened:", exc_info=True)
+        print(f"Error: {sentence}", file=sys.stderr)
+        return 1
 
 
 def exit_code(stopped_by: str | None) -> int:

@@ -186,8 +186,8 @@ class FinalEvaluationPhase:
         self._scorer = scorer
         self._schedule = schedule
         self._protocols = protocol_grid(protocol_for(FINAL), temperatures, (True,))
-        self._random_player = random_player
-        self._videos = videos
+        self.random_player = random_player
+        self.videos = videos
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""
@@ -204,14 +204,14 @@ class FinalEvaluationPhase:
 
     def _parts(self) -> list[_Part]:
         parts: list[_Part] = [functools.partial(self._evaluate, p) for p in self._protocols]
-        if self._random_player:
+        if self.random_player:
             parts.append(self._evaluate_random)
         return parts
 
     def _evaluate(self, protocol: EvaluationProtocol) -> Advance:
         suffix = "" if protocol is self._protocols[0] else _suffix(protocol)
         evaluation = self._scorer.score(f"final{suffix}", self._schedule.iterations, protocol)
-        if self._videos and not suffix:
+        if self.videos and not suffix:
             self._scorer.show("final", evaluation)
         return Advance(0, {f"{name}{suffix}": v for name, v in evaluation.metrics().items()})
 

@@ -100,7 +100,7 @@ def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> L
     )
 
 
-@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "devices"])
+@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "schedule", "devices"])
 class Experiment:
     """One run of SimPLe on one game.
 
@@ -109,6 +109,7 @@ class Experiment:
         seed: decides every random draw.
         output_dir: the run's directory, see `RunDirectory`.
         resume: see `RunDirectory.claim`.
+        schedule: instead of the one that gin describes.
         checkpoints_to_keep: how many states to keep.
         devices: what to compute with; may be others when the run is resumed.
     """
@@ -119,13 +120,14 @@ class Experiment:
         seed: int,
         output_dir: Path,
         resume: str = "auto",
+        schedule: Schedule | None = None,
         checkpoints_to_keep: int = 3,
         devices: Devices | None = None,
     ) -> None:
         devices = devices or Devices()
         self.workers = Workers(devices.strategy)
         self.source: GameSource = find_game(game)
-        self.schedule = Schedule()
+        self.schedule = schedule or Schedule()
         self.directory = RunDirectory(output_dir)
         self._seed = seed
         self._description = RunDescription(game, seed, parsed_bindings())
@@ -224,7 +226,7 @@ class Experiment:
     ) -> SimpleLoop:
         workers = self.workers
         return SimpleLoop(
-            self._phases(should_stop),
+            self.phases(should_stop),
             self.schedule,
             self._checkpoints,
             log,
@@ -235,7 +237,8 @@ class Experiment:
             agree_to_save=lambda due: bool(workers.chief_says(due)),
         )
 
-    def _phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
+    def phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
+        """The work of an iteration, in order."""
         learners, store, schedule, seed = self.learners, self.store, self.schedule, self._seed
         workers, frames = self.workers, learners.model.num_input_frames
         asked = signs_of_life(workers, should_stop)

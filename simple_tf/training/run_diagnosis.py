@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,106 +13,26 @@ from simple_tf.agents.acting import PolicyPlayer
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
 from simple_tf.evaluation import diagnosis
-from simple_tf.evaluation.diagnosis import Measurements
 from simple_tf.evaluation.dreams import Dreamer
-from simple_tf.evaluation.gaps import Gap, find_gaps, largest, verdict
 from simple_tf.evaluation.novelty import Novelty, measure_novelty
 from simple_tf.evaluation.policy import versions
-from simple_tf.evaluation.segments import RecordedEpisode, cut_segments, record_episodes
+from simple_tf.evaluation.rollout import LOWEST_REWARD
+from simple_tf.evaluation.segments import (
+    RecordedEpisode,
+    Segments,
+    cut_segments,
+    record_episodes,
+)
 from simple_tf.seeding import derive_seed
+from simple_tf.training.diagnosis_file import DiagnosisSize, RunDiagnosis
 from simple_tf.training.experiment import Learners
 from simple_tf.training.position import Position
-from simple_tf.training.run_directory import RunDirectory, RunError, replace_text
+from simple_tf.training.run_directory import RunDirectory, RunError
 from simple_tf.training.saved_run import SavedRun
-
-FORMAT = "simple_tf diagnosis"
-FORMAT_VERSION = 1
 
 # Frames of each kind that novelty is measured with.
 _SEEN, _HELD_OUT, _VISITED = 4096, 1024, 1024
-
-
-@dataclasses.dataclass(frozen=True)
-class DiagnosisSize:
-    """How much is played and dreamed.
-
-    Attributes:
-        episodes: real episodes, side by side.
-        max_steps: each is cut after so many steps.
-        segments: most segments to compare.
-        horizon: steps of a segment; None: the run's rollout length.
-        batch_size: rollouts side by side.
-    """
-
-    episodes: int = 8
-    max_steps: int = 1000
-    segments: int = 128
-    horizon: int | None = None
-    batch_size: int = 32
-
-    def __post_init__(self) -> None:
-        for name, value in dataclasses.asdict(self).items():
-            if value is not None and value < 1:
-                raise ValueError(f"--{name} must be at least 1, not {value}.")
-
-
-@dataclasses.dataclass(frozen=True)
-class RunDiagnosis:
-    """What was found about a run.
-
-    Attributes:
-        game: its game.
-        seed: the run's.
-        iteration: the training iteration whose policy this is.
-        scores: of the policy's real episodes, at temperature 1, cut at `max_steps`.
-        size: how much was played.
-        measured: the numbers.
-        created: when.
-        versions: of what the numbers may depend on.
-    """
-
-    game: str
-    seed: int
-    iteration: int
-    scores: tuple[float, ...]
-    size: DiagnosisSize
-    measured: Measurements
-    created: str
-    versions: Mapping[str, str]
-
-    @property
-    def gaps(self) -> list[Gap]:
-        """All gaps, causes first."""
-        return find_gaps(self.measured)
-
-    @property
-    def largest(self) -> Gap | None:
-        """The gap to mend first."""
-        return largest(self.gaps)
-
-    @property
-    def verdict(self) -> str:
-        """What limits the run, in one sentence."""
-        return verdict(self.gaps)
-
-    def to_json(self) -> dict[str, Any]:
-        """The diagnosis as fields that JSON can hold; gaps and verdict are for readers."""
-        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        own |= {"size": dataclasses.asdict(self.size), "versions": dict(self.versions)}
-        own["measured"] = diagnosis.to_json(self.measured)
-        gaps = [{**dataclasses.asdict(gap), "severity": gap.severity} for gap in self.gaps]
-        head = {"format": FORMAT, "format_version": FORMAT_VERSION, "verdict": self.verdict}
-        return {**head, "gaps": gaps, **own}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> RunDiagnosis:
-        """The inverse of `to_json`; raises KeyError, TypeError or ValueError for anything else."""
-        if fields["format"] != FORMAT or fields["format_version"] > FORMAT_VERSION:
-            raise ValueError("not a diagnosis of this version of simple_tf")
-        own = {f.name: fields[f.name] for f in dataclasses.fields(cls)}
-        own |= {"scores": tuple(own["scores"]), "size": DiagnosisSize(**own["size"])}
-        own["measured"] = diagnosis.from_json(own["measured"])
-        return cls(**own)
+_HELD_OUT_SEGMENTS = 64
 
 
 def diagnose_run(
@@ -165,6 +82,7 @@ def diagnose_run(
             _rewards_in(store, trained_on),
             sum(store.num_steps(number) for number in trained_on),
             _novelty(store, trained_on, episodes, seed),
+            _held_out(store, trained_on, segments, seed),
         )
     return RunDiagnosis(
         game=run.source.name,
@@ -176,23 +94,6 @@ def diagnose_run(
         created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         versions=versions(),
     )
-
-
-def write_diagnosis(path: Path, found: RunDiagnosis) -> None:
-    """Writes a diagnosis as JSON."""
-    replace_text(path, json.dumps(found.to_json(), indent=1) + "\n")
-
-
-def read_diagnosis(path: Path) -> RunDiagnosis:
-    """Reads a diagnosis.
-
-    Raises:
-        RunError: it cannot be read.
-    """
-    try:
-        return RunDiagnosis.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path} cannot be read ({error}); diagnose the run again.") from error
 
 
 def _policy_iteration(position: Position, directory: RunDirectory) -> int:
@@ -239,6 +140,30 @@ def _rewards_in(store: EpisodeStore, iterations: list[int]) -> dict[int, int]:
     rewards = [e.rewards for number in iterations for e in store.episodes_of(number)]
     together = np.concatenate(rewards) if rewards else np.zeros(0)
     return {reward: int((together == reward).sum()) for reward in (-1, 1)}
+
+
+def _held_out(
+    store: EpisodeStore, iterations: list[int], like: Segments, seed: int
+) -> Segments | None:
+    """Segments of held-out play with a reward, of the same length; None if there are none."""
+    known = like.num_input_frames
+    try:
+        windows = WindowDataset(
+            store,
+            split="dev",
+            num_input_frames=known,
+            num_target_frames=like.horizon,
+            batch_size=_HELD_OUT_SEGMENTS,
+            seed=seed,
+            iterations=iterations,
+            rewarded_share=1.0,
+        )
+    except ValueError:  # Too little was played.
+        return None
+    batch = {name: values.numpy() for name, values in next(iter(windows.batches())).items()}
+    rewards = batch["reward_classes"][:, known - 1 :] + LOWEST_REWARD
+    unknown = np.full(len(rewards), np.nan)
+    return Segments(batch["frames"], batch["actions"], rewards, unknown)
 
 
 def _novelty(

@@ -123,8 +123,7 @@ class RunDirectory:
         Raises:
             RunError: the directory holds something else, or the run of another configuration.
         """
-        if not self.description.exists():
-            self._check_empty()
+        if not self.check(description):
             self.path.mkdir(parents=True, exist_ok=True)
             self._write(description, [], devices)
             return False
@@ -134,6 +133,19 @@ class RunDirectory:
                 "--output_dir, or leave out --resume to go on with it."
             )
         existing, fields = self.read()
+        self._write(existing, fields["starts"], devices)
+        return True
+
+    def check(self, description: RunDescription) -> bool:
+        """Whether this run has been started here; writes nothing.
+
+        Raises:
+            RunError: the directory holds something else, or the run of another configuration.
+        """
+        if not self.description.exists():
+            self._check_empty()
+            return False
+        existing, _ = self.read()
         differences = existing.differences(description)
         if differences:
             listing = "\n  ".join(differences)
@@ -141,7 +153,6 @@ class RunDirectory:
                 f"{self.path} holds a run with another configuration; give the same again to go "
                 f"on with it, or choose another --output_dir. What differs:\n  {listing}"
             )
-        self._write(existing, fields["starts"], devices)
         return True
 
     def read(self) -> tuple[RunDescription, dict[str, Any]]:

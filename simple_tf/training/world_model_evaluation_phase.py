@@ -43,7 +43,7 @@ class WorldModelEvaluationPhase:
         schedule: Schedule,
         every: int = 1,
     ) -> None:
-        self._evaluator = evaluator
+        self.evaluator = evaluator
         self._run = run
         self._store = store
         self._schedule = schedule
@@ -53,7 +53,7 @@ class WorldModelEvaluationPhase:
     @property
     def headline(self) -> tuple[str, ...]:
         """See `Phase`."""
-        return (f"reward_accuracy_{self._evaluator.horizon}",)
+        return (f"reward_accuracy_{self.evaluator.horizon}",)
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""
@@ -68,7 +68,7 @@ class WorldModelEvaluationPhase:
         del step  # There is only one.
         self._iteration = iteration
         try:
-            result = self._evaluator.evaluate(self._store, self._newest(iteration))
+            result = self.evaluator.evaluate(self._store, self._newest(iteration))
         except ValueError as error:  # Too little held-out play: no reason to end the run.
             logging.warning("The world model was not evaluated: %s", error)
             yield Advance(1, {})

@@ -49,8 +49,8 @@ class WorldModelPhase:
         self._trainer = trainer
         self._store = store
         self._schedule = schedule
-        self._num_target_frames = num_target_frames
-        self._batch_size = batch_size
+        self.num_target_frames = num_target_frames
+        self.batch_size = batch_size
         self._rewarded_share = rewarded_share
         self._seed = seed
         self._workers = workers or Workers()
@@ -83,8 +83,8 @@ class WorldModelPhase:
             self._store,
             split="train",
             num_input_frames=self._trainer.model.num_input_frames,
-            num_target_frames=self._num_target_frames,
-            batch_size=self._batch_size,
+            num_target_frames=self.num_target_frames,
+            batch_size=self.batch_size,
             seed=self._seed,
             # After falling back to an older checkpoint the store may hold later ones.
             iterations=range(iteration),

@@ -10,7 +10,8 @@ import pytest
 
 from simple_tf.agents.acting import PolicyPlayer
 from simple_tf.envs.catalog import find_game
-from simple_tf.evaluation.diagnosis import Mean, from_json, measure, to_json
+from simple_tf.evaluation.diagnosis import Mean, measure
+from simple_tf.evaluation.diagnosis_json import from_json, to_json
 from simple_tf.evaluation.dreams import Dreamer
 from simple_tf.evaluation.episodes import EvaluationStopped
 from simple_tf.evaluation.gaps import find_gaps, largest, verdict
@@ -41,9 +42,9 @@ def cut(episodes, most=1000):
     return cut_segments(episodes, STACK, HORIZON, DISCOUNT, most, seed=0)
 
 
-def examine(segments, model, policy, kind="likeliest", in_data=PLENTY, novelty=FAMILIAR):
+def examine(segments, model, policy, kind="likeliest", novelty=FAMILIAR, held_out=None):
     dreamer = Dreamer(model, policy, batch_size=16, seed=1)
-    return measure(segments, dreamer, 2, kind, in_data, 1000, novelty)
+    return measure(segments, dreamer, 2, kind, PLENTY, 1000, novelty, held_out)
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +166,27 @@ def test_rewards_that_get_lost_on_the_way(perfect):
     assert largest(find_gaps(dataclasses.replace(perfect, rewards=blind))).name == (
         "the rewards at sight"
     )
+
+
+def test_a_policy_that_meets_no_rewards(source, segments):
+    """It goes to and fro far from the seam: the data has to tell how rewards are predicted."""
+    policy = RingPolicy()
+    still = dataclasses.replace(segments, rewards=np.zeros_like(segments.rewards))
+    measured = examine(still, RingModel(), policy, held_out=segments)
+    assert measured.rewards_met == 0
+    assert all(one.held_out for one in measured.rewards)
+    assert all(one.at_sight.f1 == 1.0 for one in measured.rewards)
+    gaps = find_gaps(measured)
+    assert largest(gaps).name == "the rewards that the policy meets"
+    blind = examine(still, RingModel(pays="never"), policy, held_out=segments)
+    assert largest(find_gaps(blind)).name == "the rewards at sight"
+    assert "0% of the rewards -1 in held-out data" in verdict(find_gaps(blind))
+    assert from_json(json.loads(json.dumps(to_json(blind)))) == blind
+
+
+def test_held_out_data_is_not_needed_where_play_has_rewards(segments, perfect):
+    measured = examine(segments, RingModel(), RingPolicy(), held_out=segments)
+    assert measured == perfect
 
 
 def test_expected_rewards_count_in_parts(segments, perfect):

@@ -10,7 +10,7 @@ from synthetic_runs import write_run
 from simple_tf.reporting.diagnosis_page import NUMBERS, to_text, write_diagnosis_page
 from simple_tf.reporting.page import build_page
 from simple_tf.reporting.runs import DAMAGED, find_runs
-from simple_tf.training.run_diagnosis import read_diagnosis
+from simple_tf.training.diagnosis_file import read_diagnosis
 
 VERDICT = (
     "The largest gap is the rewards in dreams: within 10 steps under the real actions the model "

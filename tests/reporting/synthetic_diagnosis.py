@@ -11,7 +11,7 @@ from simple_tf.evaluation.diagnosis import (
 from simple_tf.evaluation.motion_quality import MotionQuality
 from simple_tf.evaluation.novelty import Novelty
 from simple_tf.evaluation.reward_quality import ReliabilityBin, RewardCounts
-from simple_tf.training.run_diagnosis import DiagnosisSize, RunDiagnosis
+from simple_tf.training.diagnosis_file import DiagnosisSize, RunDiagnosis
 
 
 def make_diagnosis(game="pong", seed=0, found_in_dreams=2.0):
@@ -36,6 +36,7 @@ def make_measurements(found_in_dreams):
         rewards_in_data={-1: 90, 1: 10},
         steps_in_data=6400,
         reward_kind="expected",
+        rewards_met=40,
         returns=_returns(),
         rewards=(_reward(-1, found_in_dreams), _reward(1, found_in_dreams)),
         motion=MotionQuality((0.9,) * 9 + (None,), (1.0,) * 9 + (0.8,)),

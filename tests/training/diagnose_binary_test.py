@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from simple_tf.training.diagnosis_file import DiagnosisSize, read_diagnosis
 from simple_tf.training.position import Position
-from simple_tf.training.run_diagnosis import DiagnosisSize, _policy_iteration, read_diagnosis
+from simple_tf.training.run_diagnosis import _policy_iteration
 from simple_tf.training.run_directory import RunDirectory, RunError
 
 

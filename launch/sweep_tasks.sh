@@ -1,0 +1,125 @@
+# Sourced by the scripts that launch sweeps: what they share.
+# shellcheck shell=bash
+
+# Prints to stderr and ends the script.
+die() {
+  echo "$*" >&2
+  exit 2
+}
+
+# Further flags of every run.
+train_flags=()
+
+# take_sweep FILE: sets $sweep_file, seen from where the user is or from the top of the repository.
+take_sweep() {
+  local place
+  for place in "${OLDPWD:-$PWD}" "$PWD"; do
+    if [ -n "${1:-}" ] && sweep_file=$(cd "$place" && realpath --canonicalize-existing -- "$1" 2>/dev/null); then
+      return
+    fi
+  done
+  die "There is no sweep ${1:-(none was named)}; try launch/sweeps/smoke.ini."
+}
+
+# Asks the program about the sweep.
+sweep() {
+  "$SIMPLE_TF_PYTHON" -m simple_tf.sweep "--file=$sweep_file" \
+    ${train_flags[@]+"${train_flags[@]/#/--train_flag=}"} "$@"
+}
+
+# With $dry_run set, prints a command as one could type it; otherwise does it.
+do_or_show() {
+  if [ -n "${dry_run:-}" ]; then
+    printf '%q ' "$@"
+    echo
+  else
+    "$@"
+  fi
+}
+
+# choose_tasks [FIRST-LAST]: sets $tasks to the numbers of the runs to do, by default all.
+choose_tasks() {
+  local count first last
+  count=$(sweep --count) || exit 1
+  first=0 last=$((count - 1))
+  if [ -n "${1:-}" ]; then
+    [[ "$1" =~ ^[0-9]+-[0-9]+$ ]] || die "--tasks takes FIRST-LAST, for instance 0-3, not $1."
+    first=$((10#${1%-*})) last=$((10#${1#*-}))
+    if [ "$first" -gt "$last" ] || [ "$last" -ge "$count" ]; then
+      die "--tasks=$1: the sweep has the runs 0-$((count - 1))."
+    fi
+  fi
+  mapfile -t tasks < <(seq "$first" "$last")
+}
+
+# Prints the commands of the chosen runs.
+show_tasks() {
+  sweep "${tasks[@]/#/--command=}"
+}
+
+# Prints how one sees how far the runs are, and how one stops what this script has started.
+say_how_to_watch_and_stop() {
+  echo "watch: cd $PWD && $SIMPLE_TF_PYTHON -m simple_tf.sweep --file=$sweep_file --list"
+  echo "stop:  Ctrl-C, or kill $$; runs save first, and the same command goes on with them"
+}
+
+# run_tasks DEVICE...: one worker for each device does runs until none is left; "any" leaves the
+# choice of devices to TensorFlow. Returns 0 if all runs came to their end.
+run_tasks() {
+  local device worker workers=() failed=0
+  work_dir=$(mktemp -d)
+  trap 'rm -rf "$work_dir"' EXIT
+  logs="${SIMPLE_TF_LOGS:-$PWD/runs/logs/$(basename "$sweep_file" .ini)}"
+  mkdir -p "$logs"
+  for device in "$@"; do
+    work_on_tasks "$device" &
+    workers+=($!)
+  done
+  trap 'echo "Stopping: runs save and end; the same command goes on with them."
+    kill -TERM "${workers[@]}" 2>/dev/null' INT TERM
+  for worker in "${workers[@]}"; do
+    wait_for "$worker" || failed=1
+  done
+  return "$failed"
+}
+
+# wait_for PID: waits for a child until it has ended, however many signals arrive; its status.
+wait_for() {
+  local status=0
+  while kill -0 "$1" 2>/dev/null; do
+    wait "$1" && status=0 || status=$?
+  done
+  return "$status"
+}
+
+# work_on_tasks DEVICE: one run after the other, in a process of its own. On SIGTERM the run at hand
+# saves and ends, and no other is begun.
+work_on_tasks() {
+  local device="$1" task child="" stopped="" failed=0
+  trap 'stopped=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM
+  trap '' INT
+  trap - EXIT
+  for task in "${tasks[@]}"; do
+    # Making a directory either succeeds or tells that another worker was first.
+    mkdir "$work_dir/$task" 2>/dev/null || continue
+    echo "run $task begins on $device: $logs/$task.log"
+    start_task "$device" "$task" >>"$logs/$task.log" 2>&1 &
+    child=$!
+    if wait_for "$child"; then
+      echo "run $task ended"
+    else
+      failed=$?
+      echo "run $task was stopped or failed (code $failed), see $logs/$task.log"
+    fi
+    [ -z "$stopped" ] || return 143
+  done
+  return "$failed"
+}
+
+# start_task DEVICE TASK: becomes the run. In a session of its own, so that Ctrl-C in the terminal
+# reaches it once, through its worker: a second signal would end it before it has saved.
+start_task() {
+  [ "$1" = any ] || export CUDA_VISIBLE_DEVICES="$1"
+  exec setsid "$SIMPLE_TF_PYTHON" -m simple_tf.sweep "--file=$sweep_file" \
+    ${train_flags[@]+"${train_flags[@]/#/--train_flag=}"} "--run=$2"
+}
