@@ -13,9 +13,11 @@ from absl import flags
 from simple_tf.reporting.writing import write_report
 from simple_tf.training import command_line
 from simple_tf.training.configuration import configure
+from simple_tf.training.devices import STRATEGIES, choose_devices
 from simple_tf.training.estimate import estimate_run
 from simple_tf.training.experiment import Experiment
 from simple_tf.training.run_directory import RESUME
+from simple_tf.training.workers import losses_explained
 
 _GAME = flags.DEFINE_string(
     "game", "pong", "Atari game in snake_case, or a Gymnasium id (Id-v0 or module:Id-v0)."
@@ -30,6 +32,18 @@ _RESUME = flags.DEFINE_enum(
     "auto",
     RESUME,
     "auto: go on with the run in --output_dir, if there is one; never: refuse to touch one.",
+)
+_STRATEGY = flags.DEFINE_enum(
+    "strategy",
+    "auto",
+    STRATEGIES,
+    "What to compute with; a run may be resumed with another. auto: the most there is.",
+)
+_REPLICAS = flags.DEFINE_integer(
+    "replicas",
+    0,
+    "How many GPUs (multi_gpu), or logical devices (cpu), share the work; 0: all, or 1.",
+    lower_bound=0,
 )
 _GIN_FILE = flags.DEFINE_multi_string(
     "gin_file", ["sd.gin"], "Paths, or names of files that ship with the package."
@@ -47,14 +61,19 @@ def _knows_where(values: dict[str, Any]) -> bool:
 
 
 def main(_: list[str]) -> int:
+    devices = choose_devices(_STRATEGY.value, _REPLICAS.value)
     configure(_GIN_FILE.value, _GIN_BINDINGS.value)
     if _ESTIMATE.value:
         print(estimate_run(_GAME.value, _SEED.value))
         return 0
     assert _OUTPUT_DIR.value  # `_knows_where` has seen to it.
-    experiment = Experiment(_GAME.value, _SEED.value, Path(_OUTPUT_DIR.value), _RESUME.value)
-    stopped_by = experiment.run()
-    if stopped_by is None:
+    output_dir = Path(_OUTPUT_DIR.value)
+    with losses_explained(devices.strategy):
+        experiment = Experiment(
+            _GAME.value, _SEED.value, output_dir, _RESUME.value, devices=devices
+        )
+        stopped_by = experiment.run()
+    if stopped_by is None and experiment.workers.is_chief:
         directory = experiment.directory
         print(f"  report        {write_report([directory.path], directory.report)}")
     return command_line.exit_code(stopped_by)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from simple_tf.replicas import total
+
 
 def generalized_advantages(
     rewards: tf.Tensor,
@@ -54,8 +56,9 @@ def normalized(advantages: tf.Tensor, mask: tf.Tensor, epsilon: float = 1e-8) ->
 
 
 def masked_mean(values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Mean of the values where the mask is 1; 0 if it is nowhere."""
-    return tf.math.divide_no_nan(tf.reduce_sum(values * mask), tf.reduce_sum(mask))
+    """Mean of the values, over all replicas, where the mask is 1; 0 if it is nowhere."""
+    sums = total(tf.stack([tf.reduce_sum(values * mask), tf.reduce_sum(mask)]))
+    return tf.math.divide_no_nan(sums[0], sums[1])
 
 
 def explained_variance(returns: tf.Tensor, values: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

@@ -13,6 +13,7 @@ from tf_agents.networks import network as network_lib
 from tf_agents.trajectories import time_step as ts
 
 from simple_tf.agents.policy_network import NO_ITERATION
+from simple_tf.replicas import mean
 
 
 class Minibatch(NamedTuple):
@@ -155,7 +156,7 @@ class ClippedLoss:
             # Otherwise the loss would run the value network once more, for nothing.
             compute_value_and_advantage_in_train=True,
             update_normalizers_in_train=False,
-            aggregate_losses_across_replicas=True,
+            aggregate_losses_across_replicas=False,  # Whoever sums the gradients does that.
             debug_summaries=False,
             summarize_grads_and_vars=False,
             train_step_counter=tf.Variable(0, dtype=tf.int64, trainable=False),
@@ -166,11 +167,14 @@ class ClippedLoss:
     ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         """Returns the loss to minimise and metrics.
 
+        With several replicas, the mean of what they return is that of their minibatches together.
+
         Args:
             minibatch: the steps.
             iterations: int32 [N], what the network is told with each of them.
         """
         logits, values = self._shared.network(minibatch.observations, iterations)
+        weights = _weights(minibatch.mask)
         # TF-Agents writes summaries wherever it finds a writer; the loop alone logs.
         with (
             self._shared.knowing(minibatch.observations, (logits, values)),
@@ -183,7 +187,7 @@ class ClippedLoss:
                 minibatch.returns,
                 minibatch.advantages,
                 action_distribution_parameters=(),
-                weights=_weights(minibatch.mask),
+                weights=weights,
                 train_step=self.agent.train_step_counter,
                 debug_summaries=False,
                 training=True,
@@ -192,15 +196,16 @@ class ClippedLoss:
             "loss": info.loss,
             "policy_loss": info.extra.policy_gradient_loss,
             "value_loss": info.extra.value_estimation_loss,
-            **_policy_metrics(logits, minibatch),
+            **_policy_metrics(logits, minibatch, weights),
             "clip_fraction": info.extra.clip_fraction,
         }
         return info.loss, metrics
 
 
-def _policy_metrics(logits: tf.Tensor, minibatch: Minibatch) -> dict[str, tf.Tensor]:
+def _policy_metrics(
+    logits: tf.Tensor, minibatch: Minibatch, weights: tf.Tensor
+) -> dict[str, tf.Tensor]:
     """Entropy, and the divergence of the policy from the one that played."""
-    weights = _weights(minibatch.mask)
     log_softmax = tf.nn.log_softmax(logits)
     entropy = -tf.reduce_sum(tf.exp(log_softmax) * log_softmax, axis=-1)
     change = tf.gather(log_softmax, minibatch.actions, batch_dims=1) - minibatch.log_probabilities
@@ -213,8 +218,8 @@ def _policy_metrics(logits: tf.Tensor, minibatch: Minibatch) -> dict[str, tf.Ten
 
 
 def _weights(mask: tf.Tensor) -> tf.Tensor:
-    """Weights whose mean over the minibatch is 1, so that means are over what counts."""
-    return tf.math.divide_no_nan(mask, tf.reduce_mean(mask))
+    """Weights whose mean over the whole minibatch is 1, so that means are over what counts."""
+    return tf.math.divide_no_nan(mask, mean(tf.reduce_mean(mask)))
 
 
 def _time_steps(observations: tf.Tensor) -> ts.TimeStep:

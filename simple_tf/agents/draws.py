@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from simple_tf.replicas import drawn_gumbels
+
 
 def fold_in(seed: tf.Tensor, *counters: int | tf.Tensor) -> tf.Tensor:
     """Mixes counters into a seed of shape [2], one after the other."""
@@ -25,5 +27,5 @@ def sample_actions(logits: tf.Tensor, temperature: float, seed: tf.Tensor) -> tf
     """
     if temperature == 0:
         return tf.argmax(logits, axis=-1, output_type=tf.int32)
-    draws = tf.random.stateless_categorical(logits / temperature, 1, seed, dtype=tf.int32)
-    return draws[:, 0]
+    noisy = logits / temperature + drawn_gumbels(tf.shape(logits), seed)
+    return tf.argmax(noisy, axis=-1, output_type=tf.int32)

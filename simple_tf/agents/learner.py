@@ -19,6 +19,8 @@ from simple_tf.agents.draws import fold_in
 from simple_tf.agents.experience import Experience
 from simple_tf.agents.minibatches import draw_minibatches, num_minibatches
 from simple_tf.agents.policy_network import NO_ITERATION
+from simple_tf.loss_scaling import loss_scale_for
+from simple_tf.replicas import first, mean, own_rows, this_replica
 
 Metrics = dict[str, tf.Tensor]
 
@@ -39,6 +41,9 @@ METRICS = (*_MINIBATCH_METRICS, *_UPDATE_METRICS)
 class PPOLearner(tf.Module):
     """Applies PPO's minibatch steps to a network.
 
+    With several replicas each has some of the environments; statistics and gradients are those of
+    all of them.
+
     Args:
         network: maps observations and an iteration to logits and values, see `PolicyNetwork`.
         optimizer: any Keras optimiser.
@@ -57,6 +62,8 @@ class PPOLearner(tf.Module):
             original's is as good as 0; a larger one keeps noise small where rewards are rare.
         hidden_iterations: share of examples that are learned from without the iteration, as
             the policy is evaluated.
+        loss_scale: for float16: the first loss scale; 0: none; None: as the network's precision
+            needs it, see `LossScale`.
     """
 
     def __init__(
@@ -75,6 +82,7 @@ class PPOLearner(tf.Module):
         minibatch_steps: int = 20,
         advantage_epsilon: float = 1e-8,
         hidden_iterations: float = 0.1,
+        loss_scale: float | None = None,
     ) -> None:
         super().__init__(name="ppo_learner")
         for name, value in {"discount": discount, "gae_lambda": gae_lambda}.items():
@@ -99,6 +107,8 @@ class PPOLearner(tf.Module):
             entropy_coefficient,
         )
         self._variables = list(network.trainable_variables)
+        self._loss_scale = loss_scale_for(network, loss_scale)
+        self._strategy = tf.distribute.get_strategy()
         with tf.init_scope():
             optimizer.build(self._variables)
 
@@ -106,24 +116,27 @@ class PPOLearner(tf.Module):
         """Applies all minibatch steps of one update; traceable.
 
         Args:
-            experience: T steps of B environments.
+            experience: T steps of B environments; with several replicas, of each replica's own.
             iteration: scalar int32, told to the network with the examples that are not hidden.
             seed: int [2], decides minibatches and hidden iterations.
 
         Returns:
             `METRICS`, scalars: means over the minibatches, then numbers about the update.
         """
-        advantages = self.advantages(experience)
-        examples = Minibatch(
-            observations=experience.observations,
-            actions=experience.actions,
-            log_probabilities=experience.log_probabilities,
-            advantages=normalized(advantages, experience.mask, self.advantage_epsilon),
-            returns=advantages + experience.values[:-1],
-            mask=experience.mask,
-        )
+        examples, described = self._strategy.run(self._examples, args=(experience,))
         metrics = self._run_minibatches(examples, iteration, seed)
-        return {**metrics, **_describe(experience, advantages)}
+        return {**metrics, **first(self._strategy, described)}
+
+    def learn_from_all(
+        self, experience: Experience, iteration: int | tf.Tensor, seed: tf.Tensor
+    ) -> Metrics:
+        """As `learn`, but `experience` is of all environments: every replica takes its part."""
+
+        def own_part(everything: Experience) -> Experience:
+            return Experience(*(own_rows(values, axis=1) for values in everything))
+
+        parts = self._strategy.run(own_part, args=(experience,))
+        return self.learn(parts, iteration, seed)
 
     def advantages(self, experience: Experience) -> tf.Tensor:
         """Advantages [T, B]; 0 where a step does not count."""
@@ -138,35 +151,72 @@ class PPOLearner(tf.Module):
 
     def apply(self, minibatch: Minibatch, iterations: tf.Tensor) -> Metrics:
         """Applies one minibatch step; `iterations`, int32 [N], go to the network as they are."""
-        gradients, metrics = self.gradients(minibatch, iterations)
-        norm = tf.linalg.global_norm(gradients)
-        if self.clip_norm:
-            gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm, use_norm=norm)
-        self.optimizer.apply_gradients(zip(gradients, self._variables, strict=True))
-        return {**metrics, "gradient_norm": norm}
+        gradients, metrics = self._strategy.run(
+            self._clipped_gradients, args=(minibatch, iterations)
+        )
+        metrics = first(self._strategy, metrics)
+
+        def update() -> None:
+            self._strategy.run(self._update, args=(gradients,))
+
+        if self._loss_scale is None:
+            update()
+        else:
+            self._loss_scale.guard(tf.math.is_finite(metrics["gradient_norm"]), update)
+        return metrics
 
     def gradients(
         self, minibatch: Minibatch, iterations: tf.Tensor
     ) -> tuple[list[tf.Tensor], Metrics]:
         """Returns the loss's gradient by the network's trainable variables, and metrics."""
+        scale = 1.0 if self._loss_scale is None else self._loss_scale.value
         with tf.GradientTape() as tape:
             loss, metrics = self._loss(minibatch, iterations)
+            scaled = loss * scale
         gradients = tape.gradient(
-            loss, self._variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+            scaled, self._variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
         # Dense: an embedding's sparse gradient repeats rows, and its norm would come out wrong.
-        return [tf.convert_to_tensor(gradient) for gradient in gradients], metrics
+        dense = [tf.convert_to_tensor(gradient) / scale for gradient in gradients]
+        return mean((dense, metrics))
+
+    def _clipped_gradients(
+        self, minibatch: Minibatch, iterations: tf.Tensor
+    ) -> tuple[list[tf.Tensor], Metrics]:
+        gradients, metrics = self.gradients(minibatch, iterations)
+        norm = tf.linalg.global_norm(gradients)
+        if self.clip_norm:
+            gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm, use_norm=norm)
+        return gradients, {**metrics, "gradient_norm": norm}
+
+    def _update(self, gradients: list[tf.Tensor]) -> None:
+        pairs = zip(gradients, self._variables, strict=True)
+        self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
+
+    def _examples(self, experience: Experience) -> tuple[Minibatch, Metrics]:
+        """What there is to learn from a replica's experience, and numbers about all of it."""
+        advantages = self.advantages(experience)
+        examples = Minibatch(
+            observations=experience.observations,
+            actions=experience.actions,
+            log_probabilities=experience.log_probabilities,
+            advantages=normalized(advantages, experience.mask, self.advantage_epsilon),
+            returns=advantages + experience.values[:-1],
+            mask=experience.mask,
+        )
+        return examples, _describe(experience, advantages)
 
     def _run_minibatches(
         self, examples: Minibatch, iteration: int | tf.Tensor, seed: tf.Tensor
     ) -> Metrics:
-        num_steps = examples.actions.shape[0]
+        num_steps = first(self._strategy, examples.actions).shape[0]
         count = self._num_minibatches(num_steps)
         times = draw_minibatches(num_steps, self.num_passes, self.minibatch_steps, fold_in(seed, 0))
 
         def step(number: tf.Tensor, sums: Metrics) -> tuple[tf.Tensor, Metrics]:
-            minibatch = _take(examples, times[number])
-            iterations = self._iterations(iteration, minibatch, fold_in(seed, 1, number))
+            minibatch, iterations = self._strategy.run(
+                self._minibatch, args=(examples, times[number], iteration, fold_in(seed, 1, number))
+            )
             metrics = self.apply(minibatch, iterations)
             return number + 1, {name: sums[name] + metrics[name] for name in sums}
 
@@ -177,7 +227,7 @@ class PPOLearner(tf.Module):
             maximum_iterations=count,
             parallel_iterations=1,
         )
-        return {name: total / count for name, total in sums.items()}
+        return {name: value / count for name, value in sums.items()}
 
     def _num_minibatches(self, num_steps: int) -> int:
         count = num_minibatches(num_steps, self.num_passes, self.minibatch_steps)
@@ -188,12 +238,14 @@ class PPOLearner(tf.Module):
             )
         return count
 
-    def _iterations(
-        self, iteration: int | tf.Tensor, minibatch: Minibatch, seed: tf.Tensor
-    ) -> tf.Tensor:
-        """The iteration for each example, hidden from some, int32 [N]."""
-        draws = tf.random.stateless_uniform(tf.shape(minibatch.actions), seed)
-        return tf.where(draws < self.hidden_iterations, NO_ITERATION, iteration)
+    def _minibatch(
+        self, examples: Minibatch, times: tf.Tensor, iteration: int | tf.Tensor, seed: tf.Tensor
+    ) -> tuple[Minibatch, tf.Tensor]:
+        """The examples of some time steps, and the iteration for each, hidden from some."""
+        size = [times.shape[0], examples.actions.shape[1] * this_replica()[1]]
+        draws = own_rows(tf.random.stateless_uniform(size, seed), axis=1)
+        iterations = tf.where(draws < self.hidden_iterations, NO_ITERATION, iteration)
+        return _take(examples, times), tf.reshape(iterations, [-1])
 
 
 def _take(examples: Minibatch, times: tf.Tensor) -> Minibatch:

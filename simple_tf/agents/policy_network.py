@@ -25,6 +25,8 @@ class PolicyNetwork(tf.keras.Model):
         embedding_rows: iterations that can be told apart, plus one for `NO_ITERATION`; later
             iterations share the last row.
         embedding_size: width of an iteration's embedding.
+        precision: Keras dtype policy: float32, mixed_bfloat16 or mixed_float16; weights and
+            results are float32 in all of them.
         seed: of the initial weights.
     """
 
@@ -40,9 +42,10 @@ class PolicyNetwork(tf.keras.Model):
         hidden_size: int = 128,
         embedding_rows: int = 32,
         embedding_size: int = 32,
+        precision: str = "float32",
         seed: int = 0,
     ) -> None:
-        super().__init__(name="policy")
+        super().__init__(name="policy", dtype=tf.keras.mixed_precision.Policy(precision))
         frames, height, width, channels = observation_shape
         self.observation_shape = tuple(observation_shape)
         self.num_actions = num_actions
@@ -77,12 +80,13 @@ class PolicyNetwork(tf.keras.Model):
         _, frames, height, width, channels = observations.shape
         x = tf.transpose(observations, [0, 2, 3, 1, 4])  # [B, H, W, K, C]
         x = tf.reshape(x, [-1, height, width, frames * channels])
-        x = tf.cast(x, tf.float32) / 255.0
+        x = tf.cast(x, self.compute_dtype) / 255.0
         for conv in self.convs:
             x = conv(x)
         x = tf.reshape(x, [-1, x.shape[1] * x.shape[2] * x.shape[3]])
         hidden = self.hidden(tf.concat([x, self._embed(iteration, tf.shape(x)[0])], axis=-1))
-        return self.logits_layer(hidden), self.value_layer(hidden)[:, 0]
+        logits, values = self.logits_layer(hidden), self.value_layer(hidden)[:, 0]
+        return tf.cast(logits, tf.float32), tf.cast(values, tf.float32)
 
     def _embed(self, iteration: int | tf.Tensor, batch_size: tf.Tensor) -> tf.Tensor:
         row = tf.clip_by_value(tf.cast(iteration, tf.int32) + 1, 0, self.iterations.shape[0] - 1)
@@ -106,12 +110,18 @@ class PolicyNetwork(tf.keras.Model):
             "same",
             activation="relu",
             kernel_initializer=self._orthogonal(name),
+            dtype=self._dtype_policy,
             name=name,
         )
 
     def _dense(self, name: str, units: int, activation: str | None = None) -> tf.keras.layers.Dense:
-        initializer = self._orthogonal(name)
-        return tf.keras.layers.Dense(units, activation, kernel_initializer=initializer, name=name)
+        return tf.keras.layers.Dense(
+            units,
+            activation,
+            kernel_initializer=self._orthogonal(name),
+            dtype=self._dtype_policy,
+            name=name,
+        )
 
     def _orthogonal(self, name: str) -> tf.keras.initializers.Initializer:
         seed = zlib.crc32(f"{self._seed}/policy/{name}".encode()) & 0x7FFFFFFF

@@ -13,6 +13,7 @@ from simple_tf.agents.draws import fold_in
 from simple_tf.agents.experience import Experience, collect
 from simple_tf.agents.learner import Metrics, PPOLearner
 from simple_tf.agents.policy_network import NO_ITERATION
+from simple_tf.replicas import ReplicaVariable, first, on_replicas, total
 from simple_tf.seeding import derive_seed_pair
 
 METRICS = ("return", "reward", *learner.METRICS)
@@ -26,6 +27,9 @@ class PPOTrainer(tf.Module):
     holds everything (network, optimiser, counter, and the state of an environment that is
     trackable), so that a restored trainer continues as if never stopped.
 
+    Made in the scope of a `tf.distribute` strategy, together with its environment, it splits the
+    environments over the replicas; the updates are those of one replica with all of them.
+
     Args:
         environment: where to play; simulated or, behind `TFPyEnvironment`, real.
         network: maps observations and an iteration to logits and values, see `PolicyNetwork`.
@@ -34,7 +38,9 @@ class PPOTrainer(tf.Module):
         name_iteration_when_acting: whether the network is told the iteration when it plays. The
             original tells it only when it learns.
         updates_per_call: updates in one compiled call.
-        jit_compile: whether to compile everything with XLA (simulated environments only).
+        jit_compile: whether to compile everything with XLA (simulated environments only). XLA
+            cannot compile the exchange between replicas: with several, this has no effect, and
+            what compiles is the environment's step, see `SimulatedEnvironment`.
         collect_experience: plays; `interleaved.collect_interleaved` for real games in groups.
         seed: root of all draws.
     """
@@ -69,10 +75,16 @@ class PPOTrainer(tf.Module):
         self._name_iteration_when_acting = name_iteration_when_acting
         self._collect = collect_experience
         self._seed = derive_seed_pair(seed, "ppo")
-        self._unfinished_returns = tf.Variable(tf.zeros([environment.batch_size]), trainable=False)
+        self._unfinished_returns = ReplicaVariable([environment.batch_size], tf.float32)
+        self._strategy = tf.distribute.get_strategy()
+        self._reset = on_replicas(self._strategy, lambda: environment.reset().reward)
+        alone = self._strategy.num_replicas_in_sync == 1
         scalar = tf.TensorSpec([], tf.int32)
         self._compiled = tf.function(
-            self._run, input_signature=[scalar, scalar], autograph=False, jit_compile=jit_compile
+            self._run,
+            input_signature=[scalar, scalar],
+            autograph=False,
+            jit_compile=jit_compile and alone,
         )
 
     def train(self, num_updates: int, iteration: int = NO_ITERATION) -> Metrics:
@@ -97,6 +109,10 @@ class PPOTrainer(tf.Module):
             )
         return {name: totals[name] / counts[name] for name in METRICS}
 
+    def reset_environment(self) -> None:
+        """Starts new rollouts, of all replicas, whatever the old ones were at."""
+        self._reset()
+
     def _run(self, num_updates: tf.Tensor, iteration: tf.Tensor) -> tuple[Metrics, Metrics]:
         """Runs updates in one graph; returns sums and counts of their metrics."""
         zeros = dict.fromkeys(METRICS, tf.constant(0.0))
@@ -115,29 +131,35 @@ class PPOTrainer(tf.Module):
             Sum and count of each of the metrics.
         """
         seed = fold_in(tf.constant(self._seed), self.updates_done)
-        self._forget_returns_of_what_was_cut_off()
         acting_as = iteration if self._name_iteration_when_acting else NO_ITERATION
-        experience = self._collect(
-            self.environment, self.network, self.collect_steps, acting_as, fold_in(seed, 0)
+        experience, sums, counts = self._strategy.run(
+            self._play, args=(acting_as, fold_in(seed, 0))
         )
         metrics = self.learner.learn(experience, iteration, fold_in(seed, 1))
         self.updates_done.assign_add(1)
-        counts = dict.fromkeys(metrics, tf.constant(1.0))
-        finished, num_finished = self._finished_returns(experience)
-        return (
-            {
-                "return": finished,
-                "reward": tf.reduce_sum(experience.mask * experience.rewards),
-                **metrics,
-            },
-            {"return": num_finished, "reward": tf.reduce_sum(experience.mask), **counts},
+        sums, counts = first(self._strategy, (sums, counts))
+        ones = dict.fromkeys(metrics, tf.constant(1.0))
+        return {**sums, **metrics}, {**counts, **ones}
+
+    def _play(
+        self, acting_as: int | tf.Tensor, seed: tf.Tensor
+    ) -> tuple[Experience, Metrics, Metrics]:
+        """Plays a replica's environments; returns sums and counts of what all of them earned."""
+        self._forget_returns_of_what_was_cut_off()
+        experience = self._collect(
+            self.environment, self.network, self.collect_steps, acting_as, seed
         )
+        finished, num_finished = self._finished_returns(experience)
+        earned = tf.reduce_sum(experience.mask * experience.rewards)
+        sums = {"return": finished, "reward": earned}
+        counts = {"return": num_finished, "reward": tf.reduce_sum(experience.mask)}
+        return experience, *total((sums, counts))
 
     def _forget_returns_of_what_was_cut_off(self) -> None:
         """Somebody may have reset the environment in the middle of its rollouts."""
-        first = self.environment.current_time_step().is_first()
+        is_first = self.environment.current_time_step().is_first()
         returns = self._unfinished_returns
-        returns.assign(tf.where(first, 0.0, returns))
+        returns.assign(tf.where(is_first, 0.0, returns.read_value()))
 
     def _finished_returns(self, experience: Experience) -> tuple[tf.Tensor, tf.Tensor]:
         """Sum of the returns that were completed, and their number; keeps the rest for later."""

@@ -15,9 +15,13 @@ from simple_tf.data.rewards import Leads, find_leads, num_reserved
 from simple_tf.data.split import Segment, split_episodes
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowTable
+from simple_tf.replicas import own_rows, this_replica
 
 # Iterations of equally many steps differ by one frame per episode, a few percent at most.
 _SPARE_CAPACITY = 1.125
+_BYTES_PER_WORD = 4
+# Frames that stay together where not all can be loaded.
+_PIECE = 128
 
 
 @gin.configurable(denylist=["frame_shape", "num_input_frames"])
@@ -40,6 +44,7 @@ class StartSampler(tf.Module):
         iterations: Literal["latest", "all"] = "latest",
         rewarded_share: float = 0.0,
         lead: int = 50,
+        max_gigabytes: float = 2.0,
     ):
         """Makes an empty sampler.
 
@@ -52,6 +57,8 @@ class StartSampler(tf.Module):
                 other than 0. Losing and winning, where both occur, have equal parts of it. 0: as
                 the original.
             lead: Such a start lies 1 to this many steps before the reward.
+            max_gigabytes: Memory for frames, on every device. Of play that takes more, pieces at
+                even distances are loaded. The largest iterations of the paper (64,000 steps) fit.
         """
         super().__init__(name="start_sampler")
         if iterations not in ("latest", "all"):
@@ -59,18 +66,25 @@ class StartSampler(tf.Module):
         if lead < 1:
             raise ValueError(f"lead must be at least 1 step, not {lead!r}")
         num_reserved(rewarded_share, 1)  # Raises if it is not a share.
+        frame_gigabytes = np.prod(frame_shape) * _SPARE_CAPACITY / 2**30
+        self._max_frames = int(max_gigabytes / frame_gigabytes)
+        if self._max_frames < _PIECE:
+            raise ValueError(f"max_gigabytes={max_gigabytes} has no room for {_PIECE} frames")
         self._iterations = iterations
         self._rewarded_share = rewarded_share
         self._lead = lead
         self._num_input_frames = num_input_frames
         self._random_starts = random_starts
         self._frame_shape = tuple(frame_shape)
-        self._frames = _resizable(np.zeros((0, *self._frame_shape), np.uint8))
-        self._actions = _resizable(np.zeros(0, np.int32))
-        self._positions = _resizable(np.zeros(0, np.int32))
+        # Four bytes in one number, and not nothing: TensorFlow can send neither single bytes nor
+        # empty variables between workers.
+        self._words_per_frame = -(-int(np.prod(self._frame_shape)) // _BYTES_PER_WORD)
+        self._frames = _resizable(np.zeros((1, self._words_per_frame), np.int32))
+        self._actions = _resizable(np.zeros(1, np.int32))
+        self._positions = _resizable(np.zeros(1, np.int32))
         self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
-        self._lead_positions = _resizable(np.zeros(0, np.int32))
-        self._lead_rooms = _resizable(np.zeros(0, np.int32))
+        self._lead_positions = _resizable(np.zeros(1, np.int32))
+        self._lead_rooms = _resizable(np.zeros(1, np.int32))
         self._num_losses = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._num_leads = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
@@ -100,7 +114,7 @@ class StartSampler(tf.Module):
         latest = store.iterations[-1] if iteration is None else iteration
         first = 0 if self._iterations == "all" else latest
         episodes = [e for e in store.episodes if first <= e.iteration <= latest]
-        segments = split_episodes(episodes, "train")
+        segments = _thinned(split_episodes(episodes, "train"), self._max_frames)
         positions = _start_positions(segments, self._num_input_frames)
         if not len(positions):
             longest = max((segment.num_frames for segment in segments), default=0)
@@ -118,7 +132,7 @@ class StartSampler(tf.Module):
         before a reward: the last ones of the batch.
 
         Args:
-            batch_size: B.
+            batch_size: B; of a batch that is split over replicas, this replica's part.
             seed: int [2], a stateless seed: the same seed gives the same starts.
 
         Returns:
@@ -126,10 +140,18 @@ class StartSampler(tf.Module):
         """
         if not self._is_loaded:
             raise ValueError("load a store's episodes before drawing starts from them")
-        first = self._first_frames(batch_size, seed)[:, tf.newaxis]  # [B, 1]
-        frames = tf.gather(self._frames, first + tf.range(self._num_input_frames))
+        drawn = self._first_frames(batch_size * this_replica()[1], seed)
+        first = own_rows(drawn)[:, tf.newaxis]  # [B, 1]
+        words = tf.gather(self._frames, first + tf.range(self._num_input_frames))
         actions = tf.gather(self._actions, first + tf.range(self._num_input_frames - 1))
-        return frames, actions
+        return self._unpacked(words), actions
+
+    def _unpacked(self, words: tf.Tensor) -> tf.Tensor:
+        """Maps int32 [B, K, words] to frames, uint8 [B, K, H, W, C]."""
+        batch_size, stack, _ = words.shape
+        pixels = tf.reshape(tf.bitcast(words, tf.uint8), [batch_size, stack, -1])
+        pixels = pixels[..., : np.prod(self._frame_shape)]
+        return tf.reshape(pixels, [batch_size, stack, *self._frame_shape])
 
     def _first_frames(self, batch_size: int, seed: tf.Tensor) -> tf.Tensor:
         """Draws the positions of the starts' first frames, int32 [B]."""
@@ -176,16 +198,33 @@ class StartSampler(tf.Module):
         num_frames = sum(segment.num_frames for segment in segments)
         capacity = self._capacity_for(num_frames)
         # Frees what was loaded before: the largest iterations take gigabytes.
-        self._frames.assign(tf.zeros([0, *self._frame_shape], tf.uint8))
-        parts = [tf.constant(codec.read_frames(episodes[n], a, b - a)) for n, a, b in segments]
-        spare = tf.zeros([capacity - num_frames, *self._frame_shape], tf.uint8)
-        self._frames.assign(tf.concat([*parts, spare], axis=0))
+        self._frames.assign(tf.zeros([0, self._words_per_frame], tf.int32))
+        self._frames.assign(self._packed(episodes, segments, capacity))
         # The last frame of a segment has no action after it; no start reaches its zero.
         actions = [np.append(episodes[n].actions[a : b - 1], 0) for n, a, b in segments]
         self._actions.assign(_padded(np.concatenate(actions), capacity))
         self._positions.assign(_padded(positions, capacity))
         self._num_starts.assign(len(positions))
         self._is_loaded = True
+
+    def _packed(
+        self, episodes: Sequence[StoredEpisode], segments: Sequence[Segment], capacity: int
+    ) -> tf.Tensor:
+        """The segments' frames one after the other, int32 [capacity, words]."""
+        # Piece by piece: TensorFlow copies an array twice to make a tensor of it.
+        parts = [
+            tf.constant(self._words(codec.read_frames(episodes[number], begin, end - begin)))
+            for number, begin, end in segments
+        ]
+        num_frames = sum(segment.num_frames for segment in segments)
+        spare = tf.zeros([capacity - num_frames, self._words_per_frame], tf.int32)
+        return tf.concat([*parts, spare], axis=0)
+
+    def _words(self, frames: np.ndarray) -> np.ndarray:
+        """Frames, uint8 [N, H, W, C], as int32 [N, words]."""
+        pixels = frames.reshape(len(frames), -1)
+        missing = self._words_per_frame * _BYTES_PER_WORD - pixels.shape[1]
+        return np.pad(pixels, ((0, 0), (0, missing))).view(np.int32)
 
     def _fill_leads(self, leads: Leads) -> None:
         # As many places as frames: the sizes change only when the frames' do.
@@ -198,6 +237,20 @@ class StartSampler(tf.Module):
     def _capacity_for(self, num_frames: int) -> int:
         capacity = int(tf.shape(self._actions)[0])
         return capacity if num_frames <= capacity else int(num_frames * _SPARE_CAPACITY)
+
+
+def _thinned(segments: Sequence[Segment], max_frames: int) -> list[Segment]:
+    """The segments, or pieces of them at even distances that have at most so many frames."""
+    if sum(segment.num_frames for segment in segments) <= max_frames:
+        return list(segments)
+    pieces = [
+        Segment(number, first, min(first + _PIECE, end))
+        for number, begin, end in segments
+        for first in range(begin, end, _PIECE)
+    ]
+    count = max_frames // _PIECE
+    chosen = np.arange(count) * len(pieces) // count  # With the first: the game's beginning.
+    return [pieces[index] for index in chosen]
 
 
 def _other_seed(seed: tf.Tensor) -> tf.Tensor:

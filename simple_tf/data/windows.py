@@ -128,6 +128,7 @@ class WindowDataset:
         """
         if min(num_input_frames, num_target_frames, batch_size) < 1:
             raise ValueError("a window dataset needs at least 1 input, 1 target and 1 window")
+        self._batch_size = batch_size
         chosen = store.iterations if iterations is None else tuple(iterations)
         if not set(chosen) <= set(store.iterations):
             raise ValueError(
@@ -160,19 +161,26 @@ class WindowDataset:
         """How many different windows there are."""
         return self._table.num_windows
 
-    def batches(self, first_batch: int = 0) -> tf.data.Dataset:
+    def batches(self, first_batch: int = 0, part: tuple[int, int] = (0, 1)) -> tf.data.Dataset:
         """An endless dataset of random batches.
 
         Args:
             first_batch: The number of the batch to begin with (a resumed run: batches done).
+            part: (i, n) reads only the i-th of n equal parts of every batch: several processes
+                that train together read a batch once between them.
 
         Returns:
             Dictionaries of `frames` uint8 [B, K+n, H, W, C], `actions` int32 [B, K+n-1] and
             `reward_classes` int32 [B, K+n-1]; entry t of the latter two leads to frame t+1.
         """
+        index, count = part
+        if self._batch_size % count:
+            raise ValueError(f"a batch of {self._batch_size} has no {count} equal parts")
+        size = self._batch_size // count
 
         def load(batch_number: tf.Tensor) -> dict[str, tf.Tensor]:
-            return self._reader(*self._table.locate(self._sampler(batch_number)))
+            windows = self._sampler(batch_number)[index * size : (index + 1) * size]
+            return self._reader(*self._table.locate(windows))
 
         numbers = tf.data.Dataset.range(first_batch, _MAX_BATCHES)
         return numbers.map(load, num_parallel_calls=2, deterministic=True).prefetch(2)

@@ -15,6 +15,7 @@ from tf_agents.trajectories import time_step as ts
 from simple_tf.data.starts import StartSampler
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.noise import fold_in
+from simple_tf.replicas import ReplicaVariable, rows_per_replica
 from simple_tf.seeding import derive_seed_pair
 
 # Reward class 0 stands for a reward of -1.
@@ -42,10 +43,13 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
     among them: an environment restored by `tf.train.Checkpoint` continues in the middle of its
     rollouts. A checkpoint has neither the model nor the starts, which have homes of their own.
 
+    Made in the scope of a `tf.distribute` strategy, it is to be stepped by the replicas, each of
+    which has an equal part of the rollouts; the rollouts are the same as with one replica.
+
     Args:
         model: the game.
         starts: where rollouts start; has to be loaded before the first step.
-        batch_size: B, rollouts side by side.
+        batch_size: B, rollouts side by side, over all replicas.
         rollout_length: steps after which they end.
         reward: "likeliest": the likeliest reward class, as in the original; "expected": the mean
             under the predicted probabilities.
@@ -65,20 +69,22 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
     ) -> None:
         _check(batch_size, rollout_length, reward)
         history_shape = (model.num_input_frames, *model.frame_shape)
-        super().__init__(*_specs(history_shape, model.num_actions), batch_size)
+        rows = rows_per_replica(batch_size, "SimulatedEnvironment.batch_size")
+        super().__init__(*_specs(history_shape, model.num_actions), rows)
         self._parts = _Parts(model, starts)
         self._rollout_length = rollout_length
         self._reward_kind = reward
         self._seed = derive_seed_pair(seed, "simulated environment")
         self._predict = _compiled(self._predict_step) if jit_compile else self._predict_step
         # int64: TensorFlow cannot count in int32 on a GPU.
-        self._rollouts = _variable([], tf.int64)  # Started so far, counting a batch as one.
-        self._steps = _variable([], tf.int64)  # In the current rollouts.
-        self._history = _variable([batch_size, *history_shape], tf.uint8)
-        self._last_reward = _variable([batch_size], tf.float32)
-        self._state_structure = _state_structure(model, batch_size)
+        self._rollouts = _counter()  # Started so far, counting a batch as one.
+        self._steps = _counter()  # In the current rollouts.
+        self._history = ReplicaVariable([rows, *history_shape], tf.uint8)
+        self._last_reward = ReplicaVariable([rows], tf.float32)
+        self._state_structure = _state_structure(model, rows)
         self._state = [
-            _variable(spec.shape, spec.dtype) for spec in tf.nest.flatten(self._state_structure)
+            ReplicaVariable(spec.shape, spec.dtype)
+            for spec in tf.nest.flatten(self._state_structure)
         ]
 
     @property
@@ -92,19 +98,22 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         return self._reward_kind
 
     def _current_time_step(self) -> ts.TimeStep:
-        return tf.cond(self._rollouts > 0, self._time_step, self._reset)
+        return tf.cond(self._rollouts.read_value() > 0, self._time_step, self._reset)
 
     def _reset(self) -> ts.TimeStep:
-        seed = fold_in(tf.constant(self._seed), self._rollouts.assign_add(1))
+        rollouts = self._rollouts.read_value() + 1
+        self._rollouts.assign(rollouts)
+        seed = fold_in(tf.constant(self._seed), rollouts)
         frames, actions = self._parts.starts.sample(self.batch_size, fold_in(seed, 0))
         frames = tf.ensure_shape(frames, self._history.shape)
         state = self._parts.model.initial_state(frames, actions, fold_in(seed, 1))
-        self._steps.assign(0)
+        self._steps.assign(tf.zeros([], tf.int64))
         self._remember(frames, tf.zeros([self.batch_size]), state)
         return self._time_step()
 
     def _step(self, action: tf.Tensor) -> ts.TimeStep:
-        at_end = (self._rollouts == 0) | (self._steps >= self._rollout_length)
+        rollouts, steps = self._rollouts.read_value(), self._steps.read_value()
+        at_end = (rollouts == 0) | (steps >= self._rollout_length)
         return tf.cond(at_end, self._reset, lambda: self._advance(action))
 
     def _advance(self, action: tf.Tensor) -> ts.TimeStep:
@@ -112,10 +121,11 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         state = tf.nest.pack_sequence_as(
             self._state_structure, [variable.read_value() for variable in self._state]
         )
-        seed = fold_in(tf.constant(self._seed), self._rollouts)
-        seed = fold_in(seed, 2 + self._steps)
+        steps = self._steps.read_value()
+        seed = fold_in(tf.constant(self._seed), self._rollouts.read_value())
+        seed = fold_in(seed, 2 + steps)
         frame, reward, state = self._predict(state, history, tf.cast(action, tf.int32), seed)
-        self._steps.assign_add(1)
+        self._steps.assign(steps + 1)
         self._remember(tf.concat([history[:, 1:], frame[:, tf.newaxis]], axis=1), reward, state)
         return self._time_step()
 
@@ -140,7 +150,8 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
             variable.assign(value)
 
     def _time_step(self) -> ts.TimeStep:
-        first, last = self._steps == 0, self._steps >= self._rollout_length
+        steps = self._steps.read_value()
+        first, last = steps == 0, steps >= self._rollout_length
         step_type = tf.where(
             first, ts.StepType.FIRST, tf.where(last, ts.StepType.LAST, ts.StepType.MID)
         )
@@ -172,8 +183,8 @@ def _state_structure(model: WorldModel, batch_size: int) -> Any:
     return tf.nest.map_structure(tf.TensorSpec.from_tensor, warm_up.structured_outputs)
 
 
-def _variable(shape: Any, dtype: tf.DType) -> tf.Variable:
-    return tf.Variable(tf.zeros(shape, dtype), trainable=False)
+def _counter() -> ReplicaVariable:
+    return ReplicaVariable([], tf.int64, split=False)
 
 
 def _compiled(function: Any) -> Any:

@@ -51,7 +51,8 @@ class Adafactor(tf.keras.optimizers.Optimizer):
             shape = variable.shape
             factored = shape.rank >= 2
             rows = shape[:-1] if factored else shape
-            columns = shape[:-2] + shape[-1:] if factored else tf.TensorShape([0])
+            # Unused, but not empty: TensorFlow cannot send an empty variable between workers.
+            columns = shape[:-2] + shape[-1:] if factored else tf.TensorShape([1])
             name = variable._shared_name
             self._rows.append(self.add_variable(rows, name=f"rows/{name}"))
             self._columns.append(self.add_variable(columns, name=f"columns/{name}"))

@@ -11,9 +11,18 @@ from typing import Protocol
 
 import tensorflow as tf
 
+from simple_tf.replicas import drawn_gumbels, drawn_rows, this_replica
+
+_PHILOX = tf.random.Algorithm.PHILOX.value
+_PHILOX_WORDS = 4
+
 
 class Noise(Protocol):
-    """What models need from randomness."""
+    """What models need from randomness.
+
+    The first axis of what is drawn is the batch's (or the batch's merged with others behind it):
+    a batch that is split over replicas draws for each row what the whole one would.
+    """
 
     def at(self, position: int | tf.Tensor) -> Noise:
         """Returns an independent source for one position (time step, component)."""
@@ -51,15 +60,18 @@ class StatelessNoise:
 
     def uniform(self, shape: tf.Tensor) -> tf.Tensor:
         """See `Noise`."""
-        return tf.random.stateless_uniform(shape, self._next())
+        seed = self._next()
+        return drawn_rows(lambda full: tf.random.stateless_uniform(full, seed), shape)
 
     def normal(self, shape: tf.Tensor) -> tf.Tensor:
         """See `Noise`."""
-        return tf.random.stateless_normal(shape, self._next())
+        seed = self._next()
+        return drawn_rows(lambda full: tf.random.stateless_normal(full, seed), shape)
 
     def truncated_normal(self, shape: tf.Tensor) -> tf.Tensor:
         """See `Noise`."""
-        return tf.random.stateless_truncated_normal(shape, self._next())
+        seed = self._next()
+        return drawn_rows(lambda full: tf.random.stateless_truncated_normal(full, seed), shape)
 
     def dropout(self, x: tf.Tensor, rate: float) -> tf.Tensor:
         """See `Noise`."""
@@ -67,8 +79,8 @@ class StatelessNoise:
 
     def categorical(self, logits: tf.Tensor) -> tf.Tensor:
         """See `Noise`."""
-        draws = tf.random.stateless_categorical(logits, 1, self._next(), dtype=tf.int32)
-        return draws[:, 0]
+        noisy = logits + drawn_gumbels(tf.shape(logits), self._next())
+        return tf.argmax(noisy, axis=-1, output_type=tf.int32)
 
     def _next(self) -> tf.Tensor:
         self._draws += 1
@@ -121,12 +133,31 @@ def _kept(
     of the work, and TensorFlow's dropout draws twice as many.
     """
     pairs = tf.concat([shape[:-1], [-(-channels // 2)]], axis=0)
-    bits = tf.random.stateless_uniform(pairs, seed, minval=None, maxval=None, dtype=tf.uint32)
     halves = tf.concat([shape[:-1], [-1]], axis=0)
-    draws = tf.reshape(tf.bitcast(bits, tf.uint16), halves)[..., :channels]
+    draws = tf.reshape(tf.bitcast(_random_words(pairs, seed), tf.uint16), halves)[..., :channels]
     threshold = round(rate * 2**16)
     scale = tf.constant(2**16 / (2**16 - threshold), dtype)
     return tf.cast(draws >= tf.constant(threshold, tf.uint16), dtype) * scale
+
+
+def _random_words(shape: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+    """Draws uint32 for this replica's rows, and not for those of others: these draws are large.
+
+    Philox numbers its blocks of four words, so that a replica can begin with its own.
+    """
+    index, _ = this_replica()
+    words = tf.reduce_prod(shape[1:])  # Of one row.
+    blocks = -(-words // _PHILOX_WORDS)
+    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    skipped = tf.cast(index, tf.uint64) * tf.cast(shape[0] * blocks, tf.uint64)
+    drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
+        shape=tf.stack([shape[0], blocks * _PHILOX_WORDS]),
+        key=key,
+        counter=counter + tf.stack([skipped, tf.zeros([], tf.uint64)]),
+        alg=_PHILOX,
+        dtype=tf.uint32,
+    )
+    return tf.reshape(drawn[:, :words], shape)
 
 
 def fold_in(seed: tf.Tensor, data: int | tf.Tensor) -> tf.Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from simple_tf.models.layers import ConditionalScaleShift, Conv, Dense, NamedLayer
+from simple_tf.replicas import ByteVariable
 
 # Channels per position that are kept when all positions are read at once.
 _SUMMARY_CHANNELS = 8
@@ -22,7 +23,7 @@ class FrameNormaliser(tf.Module):
 
     def __init__(self, frame_shape: tuple[int, int, int]) -> None:
         super().__init__(name="normaliser")
-        self.background = tf.Variable(np.full(frame_shape, 128, np.uint8), trainable=False)
+        self.background = ByteVariable(np.full(frame_shape, 128, np.uint8))
         self.scale = tf.Variable(1.0 / 64.0, trainable=False)
         self.is_set = tf.Variable(False, trainable=False)
 
@@ -42,7 +43,8 @@ class FrameNormaliser(tf.Module):
 
     def __call__(self, frames: tf.Tensor) -> tf.Tensor:
         """Maps uint8 [..., H, W, C] to float32 of about unit deviation."""
-        return (tf.cast(frames, tf.float32) - tf.cast(self.background, tf.float32)) * self.scale
+        usual = tf.cast(self.background.read_value(), tf.float32)
+        return (tf.cast(frames, tf.float32) - usual) * self.scale
 
 
 class PatchSize:

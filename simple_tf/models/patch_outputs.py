@@ -19,6 +19,7 @@ from simple_tf.models.layers import NamedLayer
 from simple_tf.models.losses import clipped
 from simple_tf.models.noise import Noise
 from simple_tf.models.patch_layers import PatchSize
+from simple_tf.replicas import ByteVariable
 
 # The prior's table is stored divided by this: it has to reach logits of several units, for which
 # steps of the size that suits the kernels would be too small.
@@ -122,7 +123,7 @@ class PalettePatchOutputs(PatchOutputs):
         size: PatchSize,
         channels: int,
         head: PaletteHead,
-        background: tf.Variable,
+        background: ByteVariable,
         pixel_prior: bool,
         copy_strength: float,
         colour_spread: float,
@@ -212,7 +213,7 @@ class PalettePatchOutputs(PatchOutputs):
         """Returns what the sources show, slots [B, patches, side * side] each; "now" is first."""
         encode = self.palette_head.palette.encode
         now, before = encode(frames[:, -1]), encode(frames[:, -2])  # [B, H, W]
-        usual = tf.broadcast_to(encode(self._background[None]), tf.shape(now))
+        usual = tf.broadcast_to(encode(self._background.read_value()[None]), tf.shape(now))
         moved = [_shifted(now, rows, columns) for rows, columns in self.NEIGHBOURS]
         return [self.size.cut_flat(image[..., None]) for image in (*moved, before, usual)]
 

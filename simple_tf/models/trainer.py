@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import gin
 import tensorflow as tf
 
+from simple_tf.loss_scaling import loss_scale_for
 from simple_tf.models.interface import WindowLosses, WorldModel
 from simple_tf.models.noise import Noise, StatelessNoise, fold_in
+from simple_tf.replicas import first, own_rows_of_process, this_replica, total
 
 Metrics = dict[str, tf.Tensor]
 Windows = Mapping[str, tf.Tensor]
@@ -31,8 +33,9 @@ class WorldModelTrainer(tf.Module):
         clip_norm: largest global gradient norm; 0: no clipping.
         loss_scale: for float16: gradients are computed from the loss times this factor; the
             factor halves when a gradient overflows (that step is skipped) and doubles every
-            2,000 good steps. 0: no scaling.
-        jit_compile: whether to compile the step with XLA.
+            2,000 good steps. 0: no scaling; None: as the model's precision needs it.
+        jit_compile: whether to compile the step with XLA; with several replicas, each replica's
+            gradients.
         seed: root of all draws.
     """
 
@@ -41,7 +44,7 @@ class WorldModelTrainer(tf.Module):
         model: WorldModel,
         optimizer: tf.keras.optimizers.Optimizer = gin.REQUIRED,
         clip_norm: float = 1.0,
-        loss_scale: float = 0.0,
+        loss_scale: float | None = None,
         jit_compile: bool = False,
         seed: int = 0,
     ) -> None:
@@ -51,20 +54,38 @@ class WorldModelTrainer(tf.Module):
         self.clip_norm = clip_norm
         self._seed = seed
         self._variables = list(model.trainable_variables)
-        self._loss_scale = LossScale(loss_scale) if loss_scale else None
+        self._loss_scale = loss_scale_for(model, loss_scale)
         with tf.init_scope():
             optimizer.build(self._variables)
-        self._compiled_step = tf.function(self.apply, jit_compile=jit_compile, autograph=False)
+        self._strategy = tf.distribute.get_strategy()
+        # XLA cannot compile the exchange between replicas: with several, it gets what is before.
+        alone = self._strategy.num_replicas_in_sync == 1
+        self._gradients_of_rows = (
+            self._compute
+            if alone
+            else tf.function(self._compute, jit_compile=jit_compile, autograph=False)
+        )
+        self._compiled_step = tf.function(
+            self.apply, jit_compile=jit_compile and alone, autograph=False
+        )
 
     @property
     def global_step(self) -> tf.Variable:
         """Number of steps applied so far."""
         return self.optimizer.iterations
 
+    @property
+    def strategy(self) -> tf.distribute.Strategy:
+        """What the trainer was made under: its replicas share every batch."""
+        return self._strategy
+
     def train_step(
         self, frames: tf.Tensor, actions: tf.Tensor, reward_classes: tf.Tensor
     ) -> Metrics:
         """Applies one step.
+
+        Where several processes train together, each of them gives its own part of the global
+        batch, see `WindowDataset.batches`.
 
         Args:
             frames: uint8 [B, K + n, H, W, C].
@@ -109,109 +130,91 @@ class WorldModelTrainer(tf.Module):
         noise: Noise | None = None,
     ) -> Metrics:
         """Traceable body of `train_step`; `noise` replaces the seeded draws."""
-        step = self.global_step
-        noise = noise or self.noise()
-        with tf.GradientTape() as tape:
-            losses = self.model.window_losses(frames, actions, reward_classes, step, noise)
-            # Divided by the replicas: summed over them this is the mean over the global batch.
-            loss = tf.reduce_mean(losses.total) / _num_replicas()
-            scaled = loss if self._loss_scale is None else loss * self._loss_scale.value
-        gradients = tape.gradient(scaled, self._variables)
-        metrics = _loss_metrics(losses, reward_classes[:, self.model.num_input_frames - 1 :])
-        metrics["learning_rate"] = tf.cast(self.optimizer.learning_rate, tf.float32)
-        metrics["gradient_norm"] = self._apply_gradients(gradients)
+        gradients, metrics = self._strategy.run(
+            self._gradients, args=(frames, actions, reward_classes, noise)
+        )
+        metrics = first(self._strategy, metrics)
+
+        def update() -> None:
+            self._strategy.run(self._update, args=(gradients,))
+
+        if self._loss_scale is None:
+            update()
+        else:
+            self._loss_scale.guard(tf.math.is_finite(metrics["gradient_norm"]), update)
         return metrics
 
     def noise(self) -> StatelessNoise:
-        """Returns the draws of the current step on this replica."""
-        seed = fold_in(tf.constant([self._seed, 0], tf.int32), self.global_step)
-        if _num_replicas() > 1:
-            context = tf.distribute.get_replica_context()
-            seed = fold_in(seed, context.replica_id_in_sync_group)
-        return StatelessNoise(seed)
+        """Returns the draws of the current step."""
+        return StatelessNoise(fold_in(tf.constant([self._seed, 0], tf.int32), self.global_step))
 
-    def _apply_gradients(self, gradients: list[tf.Tensor | None]) -> tf.Tensor:
-        """Clips and applies; returns the norm before clipping."""
-        pairs = [
-            (tf.convert_to_tensor(g), v)
-            for g, v in zip(gradients, self._variables, strict=True)
-            if g is not None
-        ]
-        values = _sum_over_replicas([g for g, _ in pairs])
+    def _gradients(
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        reward_classes: tf.Tensor,
+        noise: Noise | None,
+    ) -> tuple[list[tf.Tensor], Metrics]:
+        """What every replica returns: the global batch's clipped gradients, and its metrics."""
+        rows = [own_rows_of_process(values) for values in (frames, actions, reward_classes)]
+        gradients, sums = total(self._gradients_of_rows(*rows, noise))
         if self._loss_scale is not None:
-            values = [g / self._loss_scale.value for g in values]
-        norm = tf.linalg.global_norm(values)
+            gradients = [gradient / self._loss_scale.value for gradient in gradients]
+        norm = tf.linalg.global_norm(gradients)
         if self.clip_norm:
-            values, _ = tf.clip_by_global_norm(values, self.clip_norm, use_norm=norm)
-        clipped = list(zip(values, [v for _, v in pairs], strict=True))
-        if self._loss_scale is None:
-            self._update(clipped)
-        else:
-            self._loss_scale.guard(tf.math.is_finite(norm), lambda: self._update(clipped))
-        return norm
+            gradients, _ = tf.clip_by_global_norm(gradients, self.clip_norm, use_norm=norm)
+        # 0 / 0 is NaN on purpose: no example, no accuracy.
+        metrics = {name: values[0] / values[1] for name, values in sums.items()}
+        metrics["learning_rate"] = tf.cast(self.optimizer.learning_rate, tf.float32)
+        metrics["gradient_norm"] = norm
+        return gradients, metrics
 
-    def _update(self, pairs: list[tuple[tf.Tensor, tf.Variable]]) -> None:
+    def _compute(
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        reward_classes: tf.Tensor,
+        noise: Noise | None,
+    ) -> tuple[list[tf.Tensor], Metrics]:
+        """One replica's summand of the gradients, and of the sums and counts of the metrics."""
+        noise = noise or self.noise()
+        with tf.GradientTape() as tape:
+            losses = self.model.window_losses(
+                frames, actions, reward_classes, self.global_step, noise
+            )
+            # Summed over the replicas this is the mean over the global batch.
+            loss = tf.reduce_mean(losses.total) / this_replica()[1]
+            scaled = loss if self._loss_scale is None else loss * self._loss_scale.value
+        gradients = tape.gradient(
+            scaled, self._variables, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        sums = _metric_sums(losses, reward_classes[:, self.model.num_input_frames - 1 :])
+        return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
+
+    def _update(self, gradients: list[tf.Tensor]) -> None:
+        pairs = zip(gradients, self._variables, strict=True)
         self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
 
 
-class LossScale(tf.Module):
-    """A loss scale for float16 that adapts to overflows.
-
-    Args:
-        initial: first scale.
-        growth_steps: good steps after which the scale doubles.
-    """
-
-    def __init__(self, initial: float, growth_steps: int = 2_000) -> None:
-        super().__init__(name="loss_scale")
-        self.growth_steps = growth_steps
-        self.value = tf.Variable(initial, trainable=False, dtype=tf.float32, name="loss_scale")
-        self.good_steps = tf.Variable(0, trainable=False, dtype=tf.int32, name="good_steps")
-
-    def guard(self, finite: tf.Tensor, update: Callable[[], None]) -> None:
-        """Runs `update` if the gradients are finite, and adapts the scale."""
-
-        def good() -> tf.Tensor:
-            update()
-            steps = self.good_steps.assign_add(1)
-            grow = steps >= self.growth_steps
-            self.value.assign(tf.where(grow, self.value * 2.0, self.value))
-            self.good_steps.assign(tf.where(grow, 0, steps))
-            return tf.constant(True)
-
-        def bad() -> tf.Tensor:
-            self.value.assign(tf.maximum(self.value / 2.0, 1.0))
-            self.good_steps.assign(0)
-            return tf.constant(False)
-
-        tf.cond(finite, good, bad)
-
-
-def _sum_over_replicas(gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    if _num_replicas() == 1:
-        return gradients
-    context = tf.distribute.get_replica_context()
-    return context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-
-
-def _num_replicas() -> int:
-    return tf.distribute.get_strategy().num_replicas_in_sync
-
-
-def _loss_metrics(losses: WindowLosses, classes: tf.Tensor) -> Metrics:
-    parts = {name: getattr(losses, name) for name in ("pixel", "reward", "latent", "context")}
-    metrics = {f"{name}_loss": tf.reduce_mean(value) for name, value in parts.items()}
-    metrics["loss"] = tf.reduce_mean(losses.total)
+def _metric_sums(losses: WindowLosses, classes: tf.Tensor) -> Metrics:
+    """The sum of each metric over examples and their number, [2]."""
+    ones = tf.ones_like(losses.total)
+    values = {"loss": losses.total}
+    for name in ("pixel", "reward", "latent", "context"):
+        values[f"{name}_loss"] = getattr(losses, name)
+    sums = {name: _weighted(value, ones) for name, value in values.items()}
     right = tf.cast(
         tf.argmax(losses.reward_logits, -1, output_type=tf.int32) == classes, tf.float32
     )
-    metrics["reward_accuracy"] = tf.reduce_mean(right)
+    sums["reward_accuracy"] = _weighted(right, tf.ones_like(right))
     for reward_class in range(losses.reward_logits.shape[-1]):
         member = tf.cast(classes == reward_class, tf.float32)
-        count = tf.reduce_sum(member)
-        # 0 / 0 is NaN on purpose: no example, no accuracy.
-        metrics[f"reward_accuracy_{reward_class}"] = tf.reduce_sum(right * member) / count
-    return metrics
+        sums[f"reward_accuracy_{reward_class}"] = _weighted(right, member)
+    return sums
+
+
+def _weighted(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    return tf.stack([tf.reduce_sum(values * weights), tf.reduce_sum(weights)])
 
 
 def _nan_mean(values: list[tf.Tensor]) -> tf.Tensor:

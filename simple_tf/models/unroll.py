@@ -123,9 +123,9 @@ class _Window:
         calls, size = evidence.shape[0], evidence.shape[2]
         if latent is None or not self._training:
             return tf.zeros(tf.shape(self._frames)[:1])
-        flat = tf.reshape(evidence, [-1, size])
+        flat = tf.reshape(tf.transpose(evidence, [1, 0, 2]), [-1, size])  # As draws want it.
         losses = latent.loss(flat, self._noise.at(self._end))
-        return tf.reduce_mean(tf.reshape(losses, [calls, -1]), axis=0)
+        return tf.reduce_mean(tf.reshape(losses, [-1, calls]), axis=1)
 
     def _first_inputs(self) -> tf.Tensor:
         """Returns the frames [B, context, H, W, C] that the first call sees."""

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,22 +38,33 @@ class RunCheckpoints:
         directory: where they are kept.
         objects: what is saved and restored.
         keep: how many to keep; more than one, so that a damaged one has a predecessor.
+        writes: False for a worker that is not the chief: it takes part in saving, because state
+            is gathered from all workers, but changes nothing in the directory.
     """
 
-    def __init__(self, directory: Path, objects: tf.train.Checkpoint, keep: int = 3) -> None:
+    def __init__(
+        self, directory: Path, objects: tf.train.Checkpoint, keep: int = 3, writes: bool = True
+    ) -> None:
+        self._writes = writes
         self._directory = directory
         self._objects = objects
         self._keep = keep
 
-    def save(self, position: Mapping[str, Any]) -> Path:
+    def save(self, position: Mapping[str, Any]) -> Path | None:
         """Writes a checkpoint that survives a crash once this returns.
 
         Args:
             position: where in the run this is; anything that JSON can hold.
 
+        Returns:
+            Where it is; None where somebody else writes it.
+
         Raises:
             CheckpointError: the disk is full or fails; earlier checkpoints are untouched.
         """
+        if not self._writes:
+            self._take_part_in_saving()
+            return None
         unfinished = self._directory / _UNFINISHED
         number = max(self.numbers(), default=0) + 1
         try:
@@ -86,8 +98,8 @@ class RunCheckpoints:
             if problem is None:
                 return position
             logging.warning("The checkpoint %s is damaged: %s", self._path(number), problem)
-            # A later save must not take it for a predecessor.
-            shutil.rmtree(self._path(number), ignore_errors=True)
+            if self._writes:  # A later save must not take it for a predecessor.
+                shutil.rmtree(self._path(number), ignore_errors=True)
         if numbers:
             raise CheckpointError(
                 f"All checkpoints in {self._directory} were damaged. The episodes beside them can "
@@ -102,6 +114,10 @@ class RunCheckpoints:
 
     def _path(self, number: int) -> Path:
         return self._directory / f"{number:06d}"
+
+    def _take_part_in_saving(self) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            self._objects.write(str(Path(scratch) / _STATE))
 
     def _try(self, path: Path) -> tuple[str | None, dict[str, Any] | None]:
         """Returns what is wrong, or else the position."""

@@ -16,9 +16,11 @@ from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
 from simple_tf.training.checkpoints import CheckpointError
 from simple_tf.training.configuration import ConfigurationError
+from simple_tf.training.devices import DeviceError
 from simple_tf.training.loop import DivergedError
 from simple_tf.training.run_directory import RunError
 from simple_tf.training.sweep import SweepError
+from simple_tf.training.workers import WorkerLostError
 
 # These say all there is to say.
 _OWN_ERRORS = (
@@ -31,6 +33,8 @@ _OWN_ERRORS = (
     SweepError,
     CheckpointError,
     DivergedError,
+    DeviceError,
+    WorkerLostError,
 )
 # These are most often a user's mistake, but may be a bug in somebody's code.
 _COMMON_ERRORS = (ValueError, OSError)

@@ -10,6 +10,7 @@ import gin
 import tensorflow as tf
 
 from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.data.errors import StoreError
 from simple_tf.data.starts import StartSampler
 from simple_tf.data.store import EpisodeStore
 from simple_tf.envs.catalog import find_game
@@ -22,6 +23,7 @@ from simple_tf.training import screen
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.collection_phase import CollectionPhase
 from simple_tf.training.configuration import parsed_bindings
+from simple_tf.training.devices import Devices
 from simple_tf.training.evaluation_phase import (
     EvaluationPhase,
     FinalEvaluationPhase,
@@ -34,9 +36,10 @@ from simple_tf.training.policy_phase import PolicyPhase
 from simple_tf.training.position import Position
 from simple_tf.training.random_play import describe_game
 from simple_tf.training.real_play_phase import RealPlayPhase
-from simple_tf.training.run_directory import RunDescription, RunDirectory
+from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.run_videos import write_dream
 from simple_tf.training.schedule import Schedule
+from simple_tf.training.workers import Workers, led_by_chief, signs_of_life
 from simple_tf.training.world_model_evaluation_phase import WorldModelEvaluationPhase
 from simple_tf.training.world_model_phase import WorldModelPhase
 
@@ -85,7 +88,7 @@ def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> L
     )
 
 
-@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "schedule"])
+@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "schedule", "devices"])
 class Experiment(LoopRun):
     """One run of SimPLe on one game.
 
@@ -96,6 +99,7 @@ class Experiment(LoopRun):
         resume: see `RunDirectory.claim`.
         schedule: instead of the one that gin describes.
         checkpoints_to_keep: how many states to keep.
+        devices: what to compute with; may be others when the run is resumed.
     """
 
     def __init__(
@@ -106,7 +110,10 @@ class Experiment(LoopRun):
         resume: str = "auto",
         schedule: Schedule | None = None,
         checkpoints_to_keep: int = 3,
+        devices: Devices | None = None,
     ) -> None:
+        devices = devices or Devices()
+        workers = Workers(devices.strategy)
         self.source: GameSource = find_game(game)
         self.schedule = schedule or Schedule()
         directory = RunDirectory(output_dir)
@@ -114,13 +121,22 @@ class Experiment(LoopRun):
         self._seed = seed
         looks = describe_game(self.source)
         # Before anything is written: a configuration that cannot be built leaves no run behind.
-        self.learners = build_learners(looks.frame_shape, looks.num_actions, seed)
-        directory.claim(description, resume)
-        self.store = EpisodeStore.create_or_open(directory.episodes, looks)
+        with devices.strategy.scope():
+            self.learners = build_learners(looks.frame_shape, looks.num_actions, seed)
+        if workers.is_chief:
+            directory.claim(description, resume, devices.describe())
+            self.store = EpisodeStore.create_or_open(directory.episodes, looks)
+        workers.chief_says(0)  # The others wait for what the chief has made.
+        if not workers.is_chief:
+            self.store = _chiefs_store(directory, workers)
         checkpoints = RunCheckpoints(
-            directory.checkpoints, self.learners.checkpoint(), checkpoints_to_keep
+            directory.checkpoints,
+            self.learners.checkpoint(),
+            checkpoints_to_keep,
+            writes=workers.is_chief,
         )
-        super().__init__(directory, description, self.schedule, checkpoints, screen.SIMPLE_COLUMNS)
+        columns = screen.SIMPLE_COLUMNS
+        super().__init__(directory, description, self.schedule, checkpoints, columns, workers)
 
     def _first_position(self) -> Position:
         return Position()
@@ -139,23 +155,43 @@ class Experiment(LoopRun):
     def phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
         """See `LoopRun`."""
         learners, store, schedule, seed = self.learners, self.store, self.schedule, self._seed
-        frames = learners.model.num_input_frames
+        workers, frames = self.workers, learners.model.num_input_frames
+        asked = signs_of_life(workers, should_stop)
         scorer = PolicyScorer(
             self.directory,
             self.source,
             learners.network,
             schedule.interactions_before,
-            should_stop,
+            asked,
             frames,
             seed,
         )
         evaluator = WorldModelEvaluator(learners.model, seed=seed)
-        return [
-            WorldModelPhase(learners.model_trainer, store, schedule, seed=seed),
-            PolicyPhase(learners.policy_trainer, learners.starts, store, schedule),
-            CollectionPhase(self.source, store, learners.network, schedule, frames, seed=seed),
-            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
+        together = (
+            WorldModelPhase(learners.model_trainer, store, schedule, seed=seed, workers=workers),
+            PolicyPhase(learners.policy_trainer, learners.starts, store, schedule, workers),
+        )
+        collection = CollectionPhase(
+            self.source, store, learners.network, schedule, frames, seed=seed
+        )
+        evaluations: tuple[Phase, ...] = (
             WorldModelEvaluationPhase(evaluator, self.directory, store, schedule),
             EvaluationPhase(scorer, schedule),
             FinalEvaluationPhase(scorer, schedule),
+        )
+        return [
+            *together,
+            led_by_chief(collection, workers, store),
+            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
+            *(led_by_chief(phase, workers, store) for phase in evaluations),
         ]
+
+
+def _chiefs_store(directory: RunDirectory, workers: Workers) -> EpisodeStore:
+    try:
+        return EpisodeStore.open(directory.episodes)
+    except StoreError as error:
+        raise RunError(
+            f"Worker {workers.index} cannot read the chief's episodes ({error}): all workers need "
+            "the same --output_dir, on a file system that they share."
+        ) from error

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import gin
 
 from simple_tf.training.checkpoints import RunCheckpoints
-from simple_tf.training.metrics import MetricsLog, RunningMean
+from simple_tf.training.metrics import MetricsLog, RunningMean, SilentLog
 from simple_tf.training.phase import Advance, Phase
 from simple_tf.training.position import Position, Stopwatch
 from simple_tf.training.progress import ProgressLine
@@ -34,6 +34,7 @@ class DivergedError(RuntimeError):
         "should_stop",
         "non_finite_weights",
         "on_iteration",
+        "agree_to_save",
     ]
 )
 class SimpleLoop:
@@ -52,6 +53,8 @@ class SimpleLoop:
         non_finite_weights: names of weights that are not numbers any more; asked before every
             save, so that the last good state is never pushed out by a bad one.
         on_iteration: called after each iteration, with its position.
+        agree_to_save: maps whether this process finds it time to save to what all workers do;
+            `should_stop` has to be the same on all of them, too.
         seconds_between_saves: how much work within a phase may be lost at most.
         records_per_phase: how many records a phase adds to the log at most.
     """
@@ -61,11 +64,12 @@ class SimpleLoop:
         phases: Sequence[Phase],
         schedule: Plan,
         checkpoints: RunCheckpoints,
-        log: MetricsLog,
+        log: MetricsLog | SilentLog,
         position: Position,
         should_stop: Callable[[], bool],
         non_finite_weights: Callable[[], Sequence[str]],
         on_iteration: Callable[[Position], None] = lambda position: None,
+        agree_to_save: Callable[[bool], bool] = lambda due: due,
         seconds_between_saves: float = 300.0,
         records_per_phase: int = 50,
     ) -> None:
@@ -78,6 +82,7 @@ class SimpleLoop:
         self._should_stop = should_stop
         self._non_finite_weights = non_finite_weights
         self._on_iteration = on_iteration
+        self._agree_to_save = agree_to_save
         self._seconds_between_saves = seconds_between_saves
         self._records_per_phase = records_per_phase
         self._stopwatch = Stopwatch(position)
@@ -129,7 +134,8 @@ class SimpleLoop:
 
     def _is_time_to_save(self, phase: Phase, is_last: bool, stop: bool) -> bool:
         """The end of a phase is not saved here, but as the beginning of the next one."""
-        due = stop or time.perf_counter() - self._last_save > self._seconds_between_saves
+        elapsed = time.perf_counter() - self._last_save
+        due = stop or self._agree_to_save(elapsed > self._seconds_between_saves)
         return phase.resumable and due and not is_last
 
     def _step_to_next_phase(self) -> None:

@@ -77,6 +77,27 @@ class MetricsLog:
         self._writer.close()
 
 
+class SilentLog:
+    """Takes what `MetricsLog` takes and keeps nothing: for workers other than the chief."""
+
+    num_lines = 0
+
+    def write(self, place: Mapping[str, Any], metrics: Numbers, tensorboard_step: int) -> None:
+        """See `MetricsLog`."""
+
+    def write_image(self, name: str, image: np.ndarray, tensorboard_step: int) -> None:
+        """See `MetricsLog`."""
+
+    def write_histogram(self, name: str, values: np.ndarray, tensorboard_step: int) -> None:
+        """See `MetricsLog`."""
+
+    def flush(self) -> None:
+        """See `MetricsLog`."""
+
+    def close(self) -> None:
+        """See `MetricsLog`."""
+
+
 class RunningMean:
     """Means of metrics over several pieces of work, weighted by their sizes; NaN is left out."""
 

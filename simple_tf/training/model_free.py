@@ -95,6 +95,7 @@ class ModelFreeExperiment(LoopRun):
         return self.learner.network.trainable_variables
 
     def phases(self, should_stop: Callable[[], bool]) -> list[Phase]:
+        """See `LoopRun`."""
         scorer = PolicyScorer(
             self.directory,
             self.source,

@@ -31,6 +31,28 @@ from simple_tf.models.palette import Palette
 FrameShape = tuple[int, int, int]
 
 
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+
+
+@gin.configurable
+def compute_precision(policy: str = "float32") -> dict[str, str]:
+    """Arguments that make a network compute in some precision; weights stay float32.
+
+    Args:
+        policy: for world model and policy alike, a Keras dtype policy: `float32`,
+            `mixed_bfloat16` (TPUs, newer GPUs and CPUs) or `mixed_float16` (GPUs; the trainers
+            then scale their losses).
+
+    Returns:
+        Nothing for float32, so that networks of one's own need not know of this.
+    """
+    if policy not in PRECISIONS:
+        raise ValueError(
+            f"compute_precision.policy must be one of {', '.join(PRECISIONS)}, not {policy!r}."
+        )
+    return {} if policy == "float32" else {"precision": policy}
+
+
 @gin.configurable(denylist=["channels"])
 def palette_head(channels: int, capacity: int = gin.REQUIRED) -> PaletteHead:
     """Makes a head over the game's own colours, as many as `capacity`; none are known yet."""
@@ -62,6 +84,7 @@ def build_world_model(
         head=head(frame_shape[2]),
         num_input_frames=num_input_frames,
         seed=seed,
+        **compute_precision(),
     )
 
 
@@ -80,4 +103,9 @@ def build_policy(
         seed: of the initial weights.
         network: a class with the arguments and the call of `PolicyNetwork`.
     """
-    return network(observation_shape=observation_shape, num_actions=num_actions, seed=seed)
+    return network(
+        observation_shape=observation_shape,
+        num_actions=num_actions,
+        seed=seed,
+        **compute_precision(),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -66,9 +66,16 @@ class Pacer:
     Args:
         seconds: how long a piece should take.
         multiple: sizes are multiples of this.
+        agree: maps the size that this process would choose to the one that all workers take.
     """
 
-    def __init__(self, seconds: float = 1.0, multiple: int = 1) -> None:
+    def __init__(
+        self,
+        seconds: float = 1.0,
+        multiple: int = 1,
+        agree: Callable[[int], int] = lambda size: size,
+    ) -> None:
+        self._agree = agree
         self._seconds = seconds
         self._multiple = multiple
         self._size = multiple
@@ -77,7 +84,7 @@ class Pacer:
     def next(self, left: int) -> int:
         """How many of the `left` steps to do next; call `done` afterwards."""
         self._begin = time.perf_counter()
-        return min(self._size, left)
+        return self._agree(min(self._size, left))
 
     def done(self) -> None:
         """Notes that the piece is done: doubles a short one, halves a long one."""

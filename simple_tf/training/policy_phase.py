@@ -9,6 +9,7 @@ from simple_tf.data.starts import StartSampler
 from simple_tf.data.store import EpisodeStore
 from simple_tf.training.phase import Advance, Pacer
 from simple_tf.training.schedule import Schedule
+from simple_tf.training.workers import Workers
 
 
 class PolicyPhase:
@@ -19,6 +20,7 @@ class PolicyPhase:
         starts: where simulated rollouts begin; loaded here with what was played last.
         store: the episodes.
         schedule: how many updates.
+        workers: who trains together.
     """
 
     name = "policy"
@@ -27,12 +29,18 @@ class PolicyPhase:
     resumable = True
 
     def __init__(
-        self, trainer: PPOTrainer, starts: StartSampler, store: EpisodeStore, schedule: Schedule
+        self,
+        trainer: PPOTrainer,
+        starts: StartSampler,
+        store: EpisodeStore,
+        schedule: Schedule,
+        workers: Workers | None = None,
     ) -> None:
         self._trainer = trainer
         self._starts = starts
         self._store = store
         self._schedule = schedule
+        self._workers = workers or Workers()
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""
@@ -46,8 +54,9 @@ class PolicyPhase:
         """See `Phase`."""
         self._starts.load(self._store, iteration - 1)
         if step == 0:
-            self._trainer.environment.reset()  # The model has changed, and so have the starts.
-        pacer, size = Pacer(multiple=self._trainer.updates_per_call), self.size(iteration)
+            self._trainer.reset_environment()  # The model has changed, and so have the starts.
+        size = self.size(iteration)
+        pacer = Pacer(multiple=self._trainer.updates_per_call, agree=self._workers.chief_says)
         while step < size:
             count = pacer.next(size - step)
             metrics = self._trainer.train(count, iteration - 1)

@@ -90,7 +90,9 @@ class RealPlayPhase:
         self._steps_per_agent = steps_per_agent
         self._seed = derive_seed_pair(seed, "real play")
         self._updates_done = 0
-        self._learn = tf.function(trainer.learner.learn, autograph=False, reduce_retracing=True)
+        self._learn = tf.function(
+            trainer.learner.learn_from_all, autograph=False, reduce_retracing=True
+        )
         self._judge = tf.function(self._judged, autograph=False, reduce_retracing=True)
 
     def size(self, iteration: int) -> int:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from simple_tf import __version__
@@ -108,12 +109,18 @@ class RunDirectory:
         """The picture of an iteration's world model."""
         return self.filmstrips / f"iteration_{iteration:03d}.png"
 
-    def claim(self, description: RunDescription, resume: str = "auto") -> bool:
+    def claim(
+        self,
+        description: RunDescription,
+        resume: str = "auto",
+        devices: Mapping[str, Any] = MappingProxyType({}),
+    ) -> bool:
         """Takes the directory for a run, a new one or the same one again.
 
         Args:
             description: what the run is to be.
             resume: "auto" goes on with the same run; "never" refuses to touch any run.
+            devices: what this start computes with; noted, but free to be different every time.
 
         Returns:
             Whether the run had been started before.
@@ -123,7 +130,7 @@ class RunDirectory:
         """
         if not self.check(description):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._write(description, starts=[])
+            self._write(description, [], devices)
             return False
         if resume == "never":
             raise RunError(
@@ -131,7 +138,7 @@ class RunDirectory:
                 "--output_dir, or leave out --resume to go on with it."
             )
         existing, fields = self.read()
-        self._write(existing, fields["starts"])
+        self._write(existing, fields["starts"], devices)
         return True
 
     def check(self, description: RunDescription) -> bool:
@@ -182,7 +189,12 @@ class RunDirectory:
                 "--output_dir."
             )
 
-    def _write(self, description: RunDescription, starts: list[dict[str, Any]]) -> None:
+    def _write(
+        self,
+        description: RunDescription,
+        starts: list[dict[str, Any]],
+        devices: Mapping[str, Any],
+    ) -> None:
         fields = {
             "format": "simple_tf run",
             "format_version": FORMAT_VERSION,
@@ -190,7 +202,7 @@ class RunDirectory:
             "seed": description.seed,
             "init_from": description.init_from,
             "bindings": dict(description.bindings),
-            "starts": [*starts, _this_start()],
+            "starts": [*starts, {**_this_start(), "devices": dict(devices)}],
         }
         replace_text(self.description, json.dumps(fields, indent=2) + "\n")
 

@@ -12,9 +12,10 @@ from simple_tf.models.calibration import calibrate
 from simple_tf.models.trainer import WorldModelTrainer
 from simple_tf.training.phase import Advance, Pacer
 from simple_tf.training.schedule import Schedule
+from simple_tf.training.workers import Workers
 
 
-@gin.configurable(denylist=["trainer", "store", "schedule", "seed"])
+@gin.configurable(denylist=["trainer", "store", "schedule", "seed", "workers"])
 class WorldModelPhase:
     """See `Phase`. Batch number s depends on the seed, s and the episodes alone.
 
@@ -23,9 +24,10 @@ class WorldModelPhase:
         store: the episodes; those of iterations before the current one are trained on.
         schedule: how many steps.
         num_target_frames: n, frames to predict in a window.
-        batch_size: windows per step.
+        batch_size: windows per step, over all devices and workers.
         rewarded_share: share of windows with a reward, see `WindowDataset`; 0 as in the original.
         seed: of the choice of windows.
+        workers: who trains together.
     """
 
     name = "world_model"
@@ -42,6 +44,7 @@ class WorldModelPhase:
         batch_size: int = gin.REQUIRED,
         rewarded_share: float = 0.0,
         seed: int = 0,
+        workers: Workers | None = None,
     ) -> None:
         self._trainer = trainer
         self._store = store
@@ -50,6 +53,7 @@ class WorldModelPhase:
         self.batch_size = batch_size
         self._rewarded_share = rewarded_share
         self._seed = seed
+        self._workers = workers or Workers()
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""
@@ -62,8 +66,11 @@ class WorldModelPhase:
     def run(self, iteration: int, step: int) -> Iterator[Advance]:
         """See `Phase`."""
         looks = {} if step else calibrate(self._trainer.model, self._store, iteration - 1)
-        batches = iter(self._windows(iteration).batches(first_batch=self.global_step()))
-        pacer, size = Pacer(), self.size(iteration)
+        workers = self._workers
+        batches = iter(
+            self._windows(iteration).batches(self.global_step(), (workers.index, workers.count))
+        )
+        pacer, size = Pacer(agree=workers.chief_says), self.size(iteration)
         while step < size:
             count = pacer.next(size - step)
             metrics = self._trainer.train(batches, count)

@@ -81,8 +81,3 @@ def test_a_restored_environment_goes_on_to_the_bit(corridor, tmp_path):
     other = RealEnvironment(corridor, 7, 4, 2, num_workers=0)
     tf.train.Checkpoint(environment=other).read(path).assert_consumed()
     tf.nest.map_structure(np.testing.assert_array_equal, go_on(other), expected)
-
-
-def test_games_that_cannot_be_shared_out_are_refused(corridor):
-    with pytest.raises(ValueError, match="3 games cannot be put into 2 equal groups"):
-        RealEnvironment(corridor, 0, 3, 2)

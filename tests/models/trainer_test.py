@@ -1,12 +1,10 @@
-"""The trainer: learning, metrics, precision, XLA, replicas, resuming."""
-
-import subprocess
-import sys
+"""The trainer: learning, metrics, precision, XLA, resuming; replicas: tests/replicas_test.py."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from simple_tf.loss_scaling import LossScale
 from simple_tf.models.bits import BitOptions
 from simple_tf.models.deterministic import DeterministicModel
 from simple_tf.models.gaussian import GaussianModel
@@ -14,7 +12,7 @@ from simple_tf.models.heads import L2Head, PaletteHead, SoftmaxHead
 from simple_tf.models.palette import Palette
 from simple_tf.models.recurrent import RecurrentModel
 from simple_tf.models.stochastic_discrete import StochasticDiscreteModel
-from simple_tf.models.trainer import LossScale, WorldModelTrainer
+from simple_tf.models.trainer import WorldModelTrainer
 
 SHAPE = (12, 10, 3)
 SMALL = {"hidden_size": 8, "compress_steps": 1, "doubling_steps": 1, "dropout": 0.0}
@@ -188,52 +186,3 @@ def test_a_restored_trainer_continues_as_if_never_stopped(tmp_path):
     tf.train.Checkpoint(trainer=second).read(path).assert_consumed()
     expected = [float(first.train_step(*window)["loss"]) for _ in range(3)]
     assert [float(second.train_step(*window)["loss"]) for _ in range(3)] == expected
-
-
-def test_two_replicas_give_the_losses_of_one_with_the_same_global_batch():
-    # Logical devices must be set before TensorFlow starts: another process.
-    done = subprocess.run(
-        [sys.executable, "-c", REPLICA_PROGRAM], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-
-
-REPLICA_PROGRAM = """
-import numpy as np
-import simple_tf
-import tensorflow as tf
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from simple_tf.models.deterministic import DeterministicModel
-from simple_tf.models.heads import SoftmaxHead
-from simple_tf.models.trainer import WorldModelTrainer
-
-rng = np.random.RandomState(0)
-frames = rng.randint(0, 256, (4, 6, 8, 8, 1)).astype(np.uint8)
-frames = tf.constant(frames)
-actions, rewards = (tf.constant(rng.randint(0, 3, (4, 5)), tf.int32) for _ in range(2))
-
-def build():
-    model = DeterministicModel(
-        (8, 8, 1), 3, SoftmaxHead(1), hidden_size=8, compress_steps=1, doubling_steps=1,
-        dropout=0.0, pixel_noise=0.0, middle_layers=1, middle_dropout=0.0,
-    )
-    return WorldModelTrainer(model, tf.keras.optimizers.Adam(0.01))
-
-single = build()
-window = (frames, actions, rewards)
-expected = [single.train_step(*window)["gradient_norm"].numpy() for _ in range(3)]
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-with strategy.scope():
-    trainer = build()
-
-batches = strategy.experimental_distribute_values_from_function(
-    lambda c: tuple(
-        tf.identity(x[2 * c.replica_id_in_sync_group : 2 * c.replica_id_in_sync_group + 2])
-        for x in (frames, actions, rewards)
-    )
-)
-run = tf.function(lambda b: strategy.run(trainer.apply, b)["gradient_norm"], autograph=False)
-norms = [strategy.experimental_local_results(run(batches))[0].numpy() for _ in range(3)]
-np.testing.assert_allclose(norms, expected, rtol=1e-3)
-"""
