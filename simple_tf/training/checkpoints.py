@@ -120,17 +120,23 @@ class RunCheckpoints:
             self._objects.write(str(Path(scratch) / _STATE))
 
     def _try(self, path: Path) -> tuple[str | None, dict[str, Any] | None]:
-        """Returns what is wrong, or else the position."""
+        """Returns what is damaged, or else the position.
+
+        Raises:
+            CheckpointError: the files are what was written, but do not fit.
+        """
         try:
             position = verified_position(path)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            return explain(error), None
+        try:
             status = self._objects.read(str(path / _STATE))
             status.assert_existing_objects_matched()
-        except (OSError, ValueError, KeyError, TypeError, tf.errors.OpError) as error:
-            return explain(error), None
-        except AssertionError as error:
+        except (AssertionError, OSError, ValueError, tf.errors.OpError) as error:
+            reason = explain(error).splitlines()[0]
             raise CheckpointError(
-                f"The checkpoint {path} is of another model than the configuration describes: "
-                f"{str(error).splitlines()[0]}"
+                f"The checkpoint {path} is of another model, or another version, than this run: "
+                f"{reason} It was left as it is."
             ) from error
         return None, position
 
