@@ -87,7 +87,7 @@ def test_another_model_is_refused(tmp_path):
 def test_a_checkpoint_that_does_not_fit_is_left_as_it_is(tmp_path):
     _Saved(tmp_path).save(1)
     other = _Saved(tmp_path, size=10)
-    with pytest.raises(CheckpointError, match="another version.*left as it is"):
+    with pytest.raises(CheckpointError, match=r"another version.*left as it is"):
         other.restore()
     assert _Saved(tmp_path).restore() == {"step": 1, "phase": "policy"}
 
