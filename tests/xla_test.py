@@ -1,13 +1,9 @@
 """Everything that an accelerator is to do compiles with XLA, so its shapes are static."""
 
 import math
-import os
-import sys
 
 import gin
 import pytest
-
-sys.path.insert(0, os.path.dirname(__file__))  # noqa: PTH120
 import split_work
 
 

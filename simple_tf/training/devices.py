@@ -67,7 +67,8 @@ def choose_devices(name: str = "auto", replicas: int = 0) -> Devices:
         name = _best_there_is()
     tf.get_logger().setLevel("WARNING")  # It reports every sum over replicas that it traces.
     devices = Devices(name, _MAKERS[name](replicas))
-    logging.info("Computing with %s.", devices.describe())
+    if name != "cpu" or replicas > 1:
+        logging.info("Computing with %s.", devices.describe())
     return devices
 
 

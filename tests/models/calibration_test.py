@@ -55,7 +55,7 @@ def test_the_palette_grows_by_each_iteration_and_keeps_its_indices(store):
     assert metrics["palette_size"] == 20.0
     assert metrics["palette_missing"] == pytest.approx(6 / 13)
     np.testing.assert_array_equal(palette.colours.numpy()[:13], before)
-    np.testing.assert_array_equal(model.normaliser.background, background)
+    np.testing.assert_array_equal(model.normaliser.background.numpy(), background)
 
 
 def test_the_same_episodes_give_the_same_palette(store):

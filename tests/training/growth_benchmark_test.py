@@ -1,21 +1,16 @@
 """What the growth benchmark reads out of runs; it is run by hand, its times are not tested."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from benchmark_modules import load_benchmark
 
 from simple_tf.reporting.runs import Run
-
-PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "growth.py"
 
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("growth_benchmark", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("growth")
 
 
 def record(iteration, phase, step, **metrics):

@@ -1,23 +1,12 @@
 """What the benchmark of phases makes of its measurements; it is run by hand."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
-
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+from benchmark_modules import load_benchmark
 
 
 @pytest.fixture(scope="module")
 def benchmark():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(FOLDER))  # It imports its neighbour, world_model.py.
-        spec = importlib.util.spec_from_file_location("phases_benchmark", FOLDER / "phases.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield module
-    sys.modules.pop("world_model", None)
+    return load_benchmark("phases")
 
 
 def test_work_is_counted_and_compared_with_matrix_products(benchmark, monkeypatch):
