@@ -34,7 +34,7 @@ _GIN_FILE = flags.DEFINE_multi_string(
     "gin_file", ["ppo.gin"], "Paths, or names of files that ship with the package."
 )
 _GIN_BINDINGS = flags.DEFINE_multi_string(
-    "gin_bindings", [], "Further bindings, e.g. ModelFreeSchedule.interactions=500000."
+    "gin_bindings", [], "Further bindings, e.g. BUDGET=500000."
 )
 
 

@@ -265,7 +265,7 @@ def import_reverb() -> Any:
     except ImportError as error:
         raise ReplayError(
             "Rainbow keeps its replay on Reverb, which is not installed here "
-            f"({error}): pip install 'simple_tf[baselines]'."
+            f"({error}): pip install '.[baselines]' in the checkout."
         ) from error
     return reverb
 

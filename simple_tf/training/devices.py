@@ -53,7 +53,7 @@ def choose_devices(name: str = "auto", replicas: int = 0) -> Devices:
     Args:
         name: `cpu` and `gpu` compute on one device, `multi_gpu` on all GPUs of this machine, `tpu`
             on the TPU named by the environment's TPU_NAME (or on this machine's own),
-            `multi_worker` on all machines in TF_CONFIG; `auto` takes the last of multi_worker,
+            `multi_worker` on all machines in TF_CONFIG; `auto` takes the first of multi_worker,
             tpu, multi_gpu, gpu and cpu that there is.
         replicas: use so many devices; 0: all there are. With `cpu` these are logical devices, with
             which a split can be tried out on any machine.
@@ -110,7 +110,7 @@ def _prepare_gpus(count: int | None, name: str, at_least: int = 1) -> int:
         raise DeviceError(
             f"--strategy={name} needs {wanted} GPU{'s' * (wanted > 1)}, but TensorFlow finds "
             f"{len(there) or 'none'}. Is the driver installed (nvidia-smi), and TensorFlow with "
-            "CUDA (pip install 'simple_tf[gpu]')? --strategy=cpu does without."
+            "CUDA (pip install '.[gpu]' in the checkout)? --strategy=cpu does without."
         )
     chosen = there[:count]
     tf.config.set_visible_devices(chosen, "GPU")

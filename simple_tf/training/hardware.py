@@ -41,7 +41,7 @@ ACCELERATORS = (
     Accelerator("NVIDIA RTX 4090", "float32", 82.6e12, 0.25, 24),
     Accelerator("NVIDIA A100", "TF32", 156e12, 0.15, 40),
     Accelerator("NVIDIA H100", "TF32", 495e12, 0.10, 80),
-    # Of the 8 cores, the 4 windows of a batch occupy 4.
+    # Each of the 8 cores has one window of a batch of 8, and 2 of 16 rollouts.
     Accelerator("TPU v2-8", "bfloat16", 180e12, 0.05, 64),
     Accelerator("TPU v3-8", "bfloat16", 492e12, 0.05, 128),
     Accelerator("TPU v4-8", "bfloat16", 1100e12, 0.04, 128),

@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterator
 import tensorflow as tf
 
 from simple_tf.data.store import EpisodeStore
-from simple_tf.replicas import on_replicas, position_of_process, this_replica, total
+from simple_tf.replicas import (
+    on_replicas,
+    position_of_process,
+    rows_per_replica,
+    this_replica,
+    total,
+)
 from simple_tf.training.phase import Advance, Phase
 
 # What TensorFlow raises when a worker has gone.
@@ -64,6 +70,11 @@ class Workers:
     def any(self, flag: bool) -> bool:
         """Whether any worker has called this with True; all workers wait for each other."""
         return self._over_workers(int(flag)) > 0
+
+    def check_equal_parts(self, batch_size: int, name: str) -> None:
+        """Raises ValueError unless all replicas can have equal parts of a batch."""
+        with self._strategy.scope():
+            rows_per_replica(batch_size, name)
 
     def _over_workers(self, value: int) -> int:
         if self.count == 1:

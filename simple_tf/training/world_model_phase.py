@@ -54,6 +54,7 @@ class WorldModelPhase:
         self._rewarded_share = rewarded_share
         self._seed = seed
         self._workers = workers or Workers()
+        self._workers.check_equal_parts(batch_size, "WorldModelPhase.batch_size")
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""

@@ -1,6 +1,7 @@
 """The chief works, the others follow: two threads that agree as two processes would."""
 
 import threading
+import types
 
 import pytest
 import tensorflow as tf
@@ -14,6 +15,15 @@ from simple_tf.training.workers import (
     losses_explained,
     signs_of_life,
 )
+
+
+def test_a_batch_that_cannot_be_shared_equally_is_refused(monkeypatch):
+    workers = Workers()
+    workers.check_equal_parts(4, "WorldModelPhase.batch_size")
+    eight = types.SimpleNamespace(num_replicas_in_sync=8)
+    monkeypatch.setattr(tf.distribute, "get_strategy", lambda: eight)
+    with pytest.raises(ValueError, match=r"WorldModelPhase.batch_size is 4, which 8 replicas"):
+        workers.check_equal_parts(4, "WorldModelPhase.batch_size")
 
 
 class _Pair:
