@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Runs a sweep on a Google Cloud TPU VM, one run after the other on all cores of the TPU:
-#   bash launch/tpu_vm.sh start SWEEP.ini --name=simple-tf --zone=us-central1-a --type=v3-8
+#   bash launch/tpu_vm.sh start SWEEP.ini --name=simple-tf --zone=us-central1-a --type=v5litepod-4
 #   bash launch/tpu_vm.sh fetch SWEEP.ini --name=simple-tf --zone=us-central1-a
 #   bash launch/tpu_vm.sh stop   SWEEP.ini ...      runs save and end; start goes on with them
 #   bash launch/tpu_vm.sh delete SWEEP.ini ...      the VM and everything on it; fetch first
 # start creates the VM unless there is one of that name, copies this checkout, installs, and runs in
 # tmux. Further options: --project=ID, --spot, --tasks=FIRST-LAST (to share a sweep among VMs).
+# A batch is shared equally by the cores: the paper's 4 windows fit 1 or 4 of them (the default); types
+# with 8 (v2-8, v3-8, v5litepod-8) need WorldModelPhase.batch_size = 8 among the sweep's bindings.
 # --dry_run prints the commands and does nothing but check the sweep.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -72,7 +74,7 @@ action="${1:-}"
   || die "Say what to do: start, fetch, stop or delete. See the beginning of launch/tpu_vm.sh."
 take_sweep "${2:-}"
 shift 2
-name="" type=v3-8 spot="" chosen="" dry_run="" zone="" project=""
+name="" type=v5litepod-4 spot="" chosen="" dry_run="" zone="" project=""
 for argument in "$@"; do
   case "$argument" in
     --name=*) name="${argument#*=}" ;;

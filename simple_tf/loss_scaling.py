@@ -59,3 +59,13 @@ def loss_scale_for(module: tf.Module, initial: float | None) -> LossScale | None
         needed = any(layer.compute_dtype == "float16" for layer in layers)
         initial = INITIAL_SCALE if needed else 0.0
     return LossScale(initial) if initial else None
+
+
+def update_if_finite(
+    update: Callable[[], None], norm: tf.Tensor, loss_scale: LossScale | None
+) -> None:
+    """Runs `update`; with a loss scale only if the gradients' norm is finite, and adapts it."""
+    if loss_scale is None:
+        update()
+    else:
+        loss_scale.guard(tf.math.is_finite(norm), update)

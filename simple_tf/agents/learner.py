@@ -19,7 +19,7 @@ from simple_tf.agents.draws import fold_in
 from simple_tf.agents.experience import Experience
 from simple_tf.agents.minibatches import draw_minibatches, num_minibatches
 from simple_tf.agents.policy_network import NO_ITERATION
-from simple_tf.loss_scaling import loss_scale_for
+from simple_tf.loss_scaling import loss_scale_for, update_if_finite
 from simple_tf.replicas import first, mean, own_rows, this_replica
 
 Metrics = dict[str, tf.Tensor]
@@ -159,10 +159,7 @@ class PPOLearner(tf.Module):
         def update() -> None:
             self._strategy.run(self._update, args=(gradients,))
 
-        if self._loss_scale is None:
-            update()
-        else:
-            self._loss_scale.guard(tf.math.is_finite(metrics["gradient_norm"]), update)
+        update_if_finite(update, metrics["gradient_norm"], self._loss_scale)
         return metrics
 
     def gradients(

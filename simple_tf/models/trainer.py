@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import gin
 import tensorflow as tf
 
-from simple_tf.loss_scaling import loss_scale_for
+from simple_tf.loss_scaling import loss_scale_for, update_if_finite
 from simple_tf.models.interface import WindowLosses, WorldModel
 from simple_tf.models.noise import Noise, StatelessNoise, fold_in
 from simple_tf.replicas import first, own_rows_of_process, this_replica, total
@@ -138,10 +138,7 @@ class WorldModelTrainer(tf.Module):
         def update() -> None:
             self._strategy.run(self._update, args=(gradients,))
 
-        if self._loss_scale is None:
-            update()
-        else:
-            self._loss_scale.guard(tf.math.is_finite(metrics["gradient_norm"]), update)
+        update_if_finite(update, metrics["gradient_norm"], self._loss_scale)
         return metrics
 
     def noise(self) -> StatelessNoise:
