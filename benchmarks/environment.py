@@ -11,7 +11,6 @@ ratios are medians over the rounds.
 from __future__ import annotations
 
 import os
-import resource
 import time
 from collections.abc import Callable, Iterator
 
@@ -21,6 +20,7 @@ from absl import app, flags
 
 from simple_tf.envs.batch import GameBatch
 from simple_tf.envs.catalog import find_game
+from simple_tf.resident_memory import peak_bytes
 
 _GAMES = flags.DEFINE_list("games", ["pong", "freeway"], "Games to measure.")
 _NUM_SLOTS = flags.DEFINE_integer("num_slots", 16, "Games in the batch on all cores.")
@@ -120,7 +120,7 @@ def measure_memory(game: str, steps: int) -> None:
         for _ in range(10):
             for _ in range(steps // 10 // batch.num_slots):
                 next(player)
-            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+            peaks.append(peak_bytes() / 2**20)
     print(f"{game:16s} peak MB in tenths of {steps} steps: {' '.join(f'{p:.1f}' for p in peaks)}")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from simple_tf.data.episode import Episode
 from simple_tf.data.starts import StartSampler
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
+from simple_tf.resident_memory import peak_bytes
 
 _FRAME_SHAPE = (105, 80, 3)
 _EPISODE_STEPS = 1_000
@@ -96,7 +96,7 @@ def measure_in_new_process(directory: Path) -> dict[str, float]:
 
 
 def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return peak_bytes() / 2**20
 
 
 def main() -> None:

@@ -16,7 +16,6 @@ import simple_tf  # noqa: F401  # Before TensorFlow: sets what it needs at start
 
 # isort: split
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -33,6 +32,7 @@ from simple_tf.models.palette import Palette
 from simple_tf.models.patch import PatchModel
 from simple_tf.models.stochastic_discrete import StochasticDiscreteModel
 from simple_tf.models.trainer import WorldModelTrainer
+from simple_tf.resident_memory import peak_bytes
 from simple_tf.training import experiment  # noqa: F401  # Makes all of cpu.gin known to gin.
 from simple_tf.training.configuration import configure
 from simple_tf.training.networks import build_world_model
@@ -101,7 +101,7 @@ def measure(case: Case, repetitions: int) -> Result:
         times.append(seconds_of(call))
         rates.append(matmul_gflops())
         shares.append(flops / 1e9 / times[-1] / np.mean(rates[-2:]))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    peak = peak_bytes() / 2**30
     return Result(
         gflop=flops / 1e9,
         seconds=float(np.median(times)),

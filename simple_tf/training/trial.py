@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import resource
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import tensorflow as tf
 
 from simple_tf.evaluation.policy import PolicyEvaluation, PolicyEvaluator
 from simple_tf.evaluation.protocol import FINAL, IN_TRAINING, EvaluationProtocol, protocol_for
+from simple_tf.resident_memory import peak_bytes
 from simple_tf.training.arithmetic import Arithmetic, count_arithmetic, simulated_step
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.evaluation_phase import FinalEvaluationPhase
@@ -164,7 +164,7 @@ class _Trial:
             bytes_per_step=_size_of(store.directory) / store.num_steps(),
             checkpoint_bytes=checkpoint_bytes,
             policy_bytes=_size_of(self._folder / "policy"),
-            peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            peak_bytes=peak_bytes(),
         )
 
     def _count(self) -> Arithmetic:
