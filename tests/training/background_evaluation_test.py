@@ -92,9 +92,9 @@ def _eager_and_clean():
     gin.clear_config()
 
 
-def _experiment(directory, background=True):
+def _experiment(directory, *bindings, background=True):
     gin.clear_config()
-    configure(["ppo.gin"], [*TOY, f"EvaluationPhase.background = {background}"])
+    configure(["ppo.gin"], [*TOY, *bindings, f"EvaluationPhase.background = {background}"])
     return ModelFreeExperiment("tiny_games:Corridor-v0", 3, directory)
 
 
@@ -186,6 +186,16 @@ def test_scores_and_where_they_belong_are_those_of_an_evaluation_in_place(in_pla
     assert [record[0] for record in _records(beside)] == [1, 1, 2, 2, 3, 3, 3, 3]
     assert _scalars(beside) == _scalars(in_place)
     assert len(_scalars(in_place)) == 3 * 2 * 2
+
+
+def test_iterations_without_an_evaluation_have_none_beside_them_either(in_place, tmp_path):
+    experiment = _experiment(tmp_path / "run", "EvaluationPhase.every = 2")
+    assert experiment.run() is None
+    # The last one is always evaluated.
+    expected = {name: c for name, c in _cards(in_place).items() if "iteration_001" not in name}
+    assert _cards(experiment.directory) == expected
+    records = [record for record in _records(in_place) if record[0] > 1]
+    assert _records(experiment.directory) == records
 
 
 def test_the_next_iteration_goes_on_meanwhile(beside, tmp_path, monkeypatch):
