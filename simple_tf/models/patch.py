@@ -17,9 +17,9 @@ from simple_tf.frame_normaliser import FrameNormaliser
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
 from simple_tf.models.losses import cross_entropy
-from simple_tf.models.noise import FixedNoise, Noise, StatelessNoise
+from simple_tf.models.noise import Noise, StatelessNoise
 from simple_tf.models.patch_layers import PatchSize
-from simple_tf.models.patch_network import PatchNetwork, Trunk
+from simple_tf.models.patch_network import PatchNetwork
 from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs
 from simple_tf.models.schedules import ScheduledSampling
 
@@ -30,6 +30,8 @@ without_autograph = tf.autograph.experimental.do_not_convert
 _CODE_WEIGHT = 0.1
 # Share of the training steps that are given a random code.
 _CODE_EXPLORATION = 0.1
+# By how many patches codes are compared: as many as change in most frames.
+_COMPARED_PATCHES = 16
 
 
 class _Codes(NamedTuple):
@@ -63,9 +65,9 @@ class PatchModel(WorldModel):
         past_actions: whether the actions between the K frames are shown, too, and not only the
             newest: where a control has inertia, the frames alone do not tell what goes on moving.
         codes: in how many ways the next frame may come out; 0: in one. Where a ball hits an edge,
-            each way is a whole frame; the likeliest colours of all ways together show no ball. The
-            last block is told the code: in training the one with which it explains the truth best,
-            in a simulated step one drawn as likely as the features before it say.
+            each way is a whole frame; the likeliest colours of all ways together show no ball. In
+            training a step has the code with which the model explains the truth best, in
+            simulation one that is drawn as likely as the model holds it.
         sampling: when predicted frames are fed back in training; default: always.
         num_input_frames: K.
         num_reward_classes: R.
@@ -225,25 +227,25 @@ class PatchModel(WorldModel):
             reward_logits=logits,
         )
 
-    def _trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> Trunk:
+    def _trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
         """See `PatchNetwork.trunk`; of uint8 frames."""
         return self.network.trunk(self.normaliser(frames), actions)
 
-    def _code_loss(self, trunk: Trunk, best: tf.Tensor) -> tf.Tensor:
+    def _code_loss(self, trunk: tf.Tensor, best: tf.Tensor) -> tf.Tensor:
         """Returns how badly the codes [B, n] were foreseen from a trunk of [B * n], [B]."""
         losses = cross_entropy(self.network.code_logits(trunk), _merged(best), 0.0)
         return _CODE_WEIGHT * tf.reduce_mean(tf.reshape(losses, tf.shape(best)), axis=1)
 
     def _best_code(
-        self, trunk: Trunk, history: tf.Tensor, target: tf.Tensor, classes: tf.Tensor
+        self, trunk: tf.Tensor, history: tf.Tensor, target: tf.Tensor, classes: tf.Tensor
     ) -> tf.Tensor:
         """Returns the codes [B] that explain frames [B, H, W, C] and reward classes [B] best."""
-        each = [tf.repeat(x, self.num_codes, axis=0) for x in (*trunk, history, target, classes)]
-        codes = tf.tile(tf.range(self.num_codes), tf.shape(classes))
-        features = self.network.features(Trunk(each[0], each[1]), codes)
-        # Without noise all codes are compared by the same patches.
-        pixel = self.outputs_layer.training_loss(features, each[2], each[3], FixedNoise(0.0))
-        reward = self._reward_loss(self.network.reward_logits(features)[:, None], each[4][:, None])
+        every = [tf.repeat(x, self.num_codes, axis=0) for x in (trunk, history, target, classes)]
+        trunk, history, target, classes = every
+        codes = tf.range(tf.shape(classes)[0]) % self.num_codes
+        features = self.network.features(trunk, codes)
+        pixel = self.outputs_layer.changed_loss(features, history, target, _COMPARED_PATCHES)
+        reward = self._reward_loss(self.network.reward_logits(features)[:, None], classes[:, None])
         losses = tf.reshape(pixel * self.pixel_weight + reward, [-1, self.num_codes])
         return tf.argmin(losses, axis=1, output_type=tf.int32)
 

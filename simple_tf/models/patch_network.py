@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from simple_tf.models.layers import NamedLayer
+from simple_tf.models.layers import ConditionalScaleShift, NamedLayer
 from simple_tf.models.noise import Noise
 from simple_tf.models.patch_layers import PatchBlock, PatchEmbedding, PatchSize, Summary
 
 
-class Trunk(NamedTuple):
-    """Features before the last block, [B, rows, columns, hidden], and actions, [B, width]."""
-
-    x: tf.Tensor
-    action: tf.Tensor
-
-
 class PatchNetwork(NamedLayer):
-    """Embeds patches; the last of its residual blocks is told the code.
+    """Embeds patches and applies residual blocks; what is left open in the end, a code decides.
 
     Args:
         size: how frames are cut.
@@ -27,7 +20,7 @@ class PatchNetwork(NamedLayer):
         channels: of the features.
         num_actions: number of actions.
         shown_actions: how many of the latest actions are shown.
-        num_blocks: residual blocks, at least one.
+        num_blocks: residual blocks.
         codes: number of codes; 0: there are none.
         summary_units: see `PatchModel`.
         reward_units: see `PatchModel`.
@@ -50,30 +43,34 @@ class PatchNetwork(NamedLayer):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        if num_blocks < 1:
-            raise ValueError(f"PatchModel.num_blocks must be at least 1, not {num_blocks!r}.")
         children = self.child_options
         self.size = size
         self.num_actions = num_actions
         self.num_codes = codes
         self.action_width = num_actions * shown_actions
         self.embedding = PatchEmbedding(size, inputs, channels, name="embedding", **children)
-        widths = [self.action_width] * (num_blocks - 1) + [self.action_width + codes]
         self.blocks = [
-            PatchBlock(size, channels, width, summary_units, name=f"block_{number}", **children)
-            for number, width in enumerate(widths)
+            PatchBlock(
+                size,
+                channels,
+                self.action_width,
+                summary_units,
+                name=f"block_{number}",
+                **children,
+            )
+            for number in range(num_blocks)
         ]
-        self.code_prior = (
-            Summary(size, channels, reward_units, codes, name="code_prior", **children)
-            if codes
-            else None
-        )
+        if codes:
+            self.code_prior = Summary(
+                size, channels, reward_units, codes, name="code_prior", **children
+            )
+            self.code_gate = ConditionalScaleShift(channels, codes, name="code_gate", **children)
         self.reward = Summary(
             size, channels, reward_units, num_reward_classes, name="reward", **children
         )
 
-    def trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> Trunk:
-        """Computes all but the last block.
+    def trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+        """Computes what does not depend on the code, [B, rows, columns, channels].
 
         Args:
             frames: normalised, [B, K, H, W, C].
@@ -83,23 +80,24 @@ class PatchNetwork(NamedLayer):
         x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
         x = self.embedding(self.size.cut(x))
         action = tf.reshape(tf.one_hot(actions, self.num_actions), [-1, self.action_width])
-        for block in self.blocks[:-1]:
+        for block in self.blocks:
             x = block(x, action)
-        return Trunk(x, action)
+        return x
 
-    def features(self, trunk: Trunk, code: tf.Tensor | None) -> tf.Tensor:
-        """Applies the last block with codes [B], if there are any; [B, rows, columns, channels]."""
-        condition = trunk.action
+    def features(self, trunk: tf.Tensor, code: tf.Tensor | None) -> tf.Tensor:
+        """Opens and closes channels as the codes [B] say, if there are any.
+
+        Nothing else depends on the code, so that trying all of them takes little time.
+        """
         if code is not None:
-            condition = tf.concat([condition, tf.one_hot(code, self.num_codes)], axis=1)
-        return tf.nn.relu(self.blocks[-1](trunk.x, condition))
+            trunk = self.code_gate(trunk, tf.one_hot(code, self.num_codes))
+        return tf.nn.relu(trunk)
 
-    def code_logits(self, trunk: Trunk) -> tf.Tensor:
+    def code_logits(self, trunk: tf.Tensor) -> tf.Tensor:
         """How likely each code is, [B, codes]."""
-        assert self.code_prior is not None
-        return tf.cast(self.code_prior(tf.nn.relu(trunk.x)), tf.float32)
+        return tf.cast(self.code_prior(tf.nn.relu(trunk)), tf.float32)
 
-    def draw_code(self, trunk: Trunk, noise: Noise) -> tf.Tensor | None:
+    def draw_code(self, trunk: tf.Tensor, noise: Noise) -> tf.Tensor | None:
         """Draws codes [B] as likely as they are; None if there are none."""
         return noise.categorical(self.code_logits(trunk)) if self.num_codes else None
 

@@ -76,6 +76,13 @@ class PatchOutputs(NamedLayer):
         del noise
         return self.loss(self(x, frames), targets)
 
+    def changed_loss(
+        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, patches: int
+    ) -> tf.Tensor:
+        """Returns the loss [B] where the most is to be seen: in so many patches that change."""
+        del patches
+        return self.loss(self(x, frames), targets)
+
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the likeliest uint8 frames [B, H, W, C]."""
         return self.head.decode(self._joined(outputs))
@@ -158,15 +165,13 @@ class PalettePatchOutputs(PatchOutputs):
         """See `PatchOutputs`; with `loss_patches`, of the chosen patches."""
         if not self.loss_patches:
             return super().training_loss(x, frames, targets, noise)
-        sources, target = self._sources(frames), self._slots(targets)
-        chosen = self._choose(sources[0], target, noise)  # [B, N]
-        features = _take(tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]]), chosen)
-        outputs = self._product(features)
-        outputs += self._copies(features, [_take(source, chosen) for source in sources])
-        if self.prior is not None:
-            outputs += tf.gather(self.prior, chosen) * _PRIOR_SCALE
-        inside = tf.gather(self._inside[0], chosen)
-        return self._loss(outputs, _take(target, chosen), inside)
+        return self._chosen_loss(x, frames, targets, self.loss_patches, noise)
+
+    def changed_loss(
+        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, patches: int
+    ) -> tf.Tensor:
+        """See `PatchOutputs`."""
+        return self._chosen_loss(x, frames, targets, min(patches, self.size.num_patches), None)
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`. Of equally likely colours the first."""
@@ -178,11 +183,24 @@ class PalettePatchOutputs(PatchOutputs):
         joined = self.size.join(tf.reshape(tf.reduce_min(slots, axis=2), shape))
         return self.palette_head.palette.decode(joined[..., 0])
 
-    def _choose(self, now: tf.Tensor, target: tf.Tensor, noise: Noise) -> tf.Tensor:
-        """Chooses patches to train on, int32 [B, loss_patches]."""
-        changed = tf.reduce_any(now != target, axis=-1)  # [B, patches]
-        ranks = tf.cast(changed, tf.float32) + noise.uniform(tf.shape(changed))
-        return tf.math.top_k(ranks, self.loss_patches, sorted=False)[1]
+    def _chosen_loss(
+        self,
+        x: tf.Tensor,
+        frames: tf.Tensor,
+        targets: tf.Tensor,
+        count: int,
+        noise: Noise | None,
+    ) -> tf.Tensor:
+        """Returns the loss [B] of so many patches: those that change come first."""
+        sources, target = self._sources(frames), self._slots(targets)
+        chosen = _choose(sources[0], target, count, noise)  # [B, N]
+        features = _take(tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]]), chosen)
+        outputs = self._product(features)
+        outputs += self._copies(features, [_take(source, chosen) for source in sources])
+        if self.prior is not None:
+            outputs += tf.gather(self.prior, chosen) * _PRIOR_SCALE
+        inside = tf.gather(self._inside[0], chosen)
+        return self._loss(outputs, _take(target, chosen), inside)
 
     def _loss(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
         losses = _cross_entropy(self._masked(outputs), self._targets(slots))
@@ -252,6 +270,14 @@ def _shifted(x: tf.Tensor, rows: int, columns: int) -> tf.Tensor:
     height, width = x.shape[1:]
     padded = tf.pad(x, [[0, 0], [1, 1], [1, 1]], "SYMMETRIC")
     return tf.slice(padded, [0, 1 + rows, 1 + columns], [-1, height, width])
+
+
+def _choose(now: tf.Tensor, target: tf.Tensor, count: int, noise: Noise | None) -> tf.Tensor:
+    """Chooses patches, int32 [B, count], of slots [B, patches, pixels]; the rest by chance."""
+    ranks = tf.cast(tf.reduce_any(now != target, axis=-1), tf.float32)  # [B, patches]
+    if noise is not None:
+        ranks += noise.uniform(tf.shape(ranks))
+    return tf.math.top_k(ranks, count, sorted=False)[1]
 
 
 def _take(x: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
