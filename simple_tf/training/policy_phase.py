@@ -54,10 +54,11 @@ class PolicyPhase:
 
     def run(self, iteration: int, step: int) -> Iterator[Advance]:
         """See `Phase`."""
-        self._starts.load(self._store, iteration - 1)
+        played = self._schedule.last_played(iteration - 1)
+        self._starts.load(self._store, played)
         if step == 0:
             self._trainer.reset_environment()  # The model has changed, and so have the starts.
-            self._show_game(iteration - 1)
+            self._show_game(played)
         size = self.size(iteration)
         pacer = Pacer(multiple=self._trainer.updates_per_call, agree=self._workers.chief_says)
         while step < size:

@@ -77,6 +77,12 @@ class Schedule:
         left = max(self.max_interactions - before, 0)
         return min(self.interactions_per_iteration, left)
 
+    def last_played(self, iteration: int) -> int:
+        """Returns the latest iteration up to this one in which the game is played."""
+        while not self.interactions(iteration):
+            iteration -= 1
+        return iteration
+
     def interactions_before(self, iteration: int) -> int:
         """Real steps of all collections before an iteration's own: what its policy learned from."""
         return sum(self.interactions(earlier) for earlier in range(iteration))

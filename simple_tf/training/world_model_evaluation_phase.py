@@ -68,7 +68,7 @@ class WorldModelEvaluationPhase:
         del step  # There is only one.
         self._iteration = iteration
         try:
-            result = self.evaluator.evaluate(self._store, self._newest(iteration))
+            result = self.evaluator.evaluate(self._store, self._schedule.last_played(iteration))
         except ValueError as error:  # Too little held-out play: no reason to end the run.
             logging.warning("The world model was not evaluated: %s", error)
             yield Advance(1, {})
@@ -81,12 +81,6 @@ class WorldModelEvaluationPhase:
             scores = result.scores.at(steps)
             metrics |= {f"{name}_{steps}": value for name, value in scores.items()}
         yield Advance(1, metrics, images={"filmstrip": filmstrip(result.examples)})
-
-    def _newest(self, iteration: int) -> int:
-        """The iteration with the newest play: this one, unless the budget left it none."""
-        while not self._schedule.interactions(iteration):
-            iteration -= 1
-        return iteration
 
 
 def is_due(iteration: int, every: int, schedule: Plan) -> bool:

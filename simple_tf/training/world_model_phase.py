@@ -66,7 +66,8 @@ class WorldModelPhase:
 
     def run(self, iteration: int, step: int) -> Iterator[Advance]:
         """See `Phase`."""
-        looks = {} if step else calibrate(self._trainer.model, self._store, iteration - 1)
+        played = self._schedule.last_played(iteration - 1)
+        looks = {} if step else calibrate(self._trainer.model, self._store, played)
         workers = self._workers
         batches = iter(
             self._windows(iteration).batches(self.global_step(), (workers.index, workers.count))
@@ -88,6 +89,6 @@ class WorldModelPhase:
             batch_size=self.batch_size,
             seed=self._seed,
             # After falling back to an older checkpoint the store may hold later ones.
-            iterations=range(iteration),
+            iterations=range(self._schedule.last_played(iteration - 1) + 1),
             rewarded_share=self._rewarded_share,
         )

@@ -16,6 +16,7 @@ def test_collections_are_cut_to_the_budget():
     schedule = Schedule(**NUMBERS | {"max_interactions": 175})
     assert [schedule.interactions(i) for i in range(5)] == [100, 30, 30, 15, 0]
     assert schedule.total_interactions == 175
+    assert [schedule.last_played(i) for i in range(5)] == [0, 1, 2, 3, 3]
 
 
 def test_a_budget_that_is_not_reached():

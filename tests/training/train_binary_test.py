@@ -114,6 +114,14 @@ def test_a_full_disk_is_said_to_be_one_and_the_run_goes_on_when_there_is_room(
     killed_runs.check_equal(run, undisturbed)
 
 
+def test_a_budget_that_ends_early_leaves_iterations_without_play(tmp_path):
+    short = {"iterations": 3, "max_interactions": 400, "world_model_steps": 2, "policy_updates": 1}
+    bindings = [f"Schedule.{name}={value}" for name, value in short.items()]
+    printed = killed_runs.finish(tmp_path / "run", *SMALL, *bindings)
+    assert "Done: 400 interactions" in printed
+    assert "   3/3 " in printed
+
+
 def test_a_finished_run_says_so_and_changes_nothing(undisturbed):
     before = (undisturbed / "metrics.jsonl").read_bytes()
     assert "finished already" in killed_runs.finish(undisturbed, *SMALL)
