@@ -18,8 +18,7 @@ from simple_tf.training.run_directory import RunDirectory
 PPO = ("simple_tf.train_model_free", "--gin_file=ppo.gin", "--game=breakout")
 RAINBOW = ("simple_tf.train_model_free", "--gin_file=rainbow.gin", "--game=breakout")
 SMALL = (
-    "AtariSettings.frame_size=(26,20)",
-    "AtariSettings.grayscale=True",
+    "AtariSettings.frame_shape=(26,20,1)",
     "RealEnvironment.num_slots=4",
     "PPOTrainer.collect_steps=20",
     "PolicyNetwork.filters=4",
@@ -74,6 +73,7 @@ def test_ppo_killed_at_random_moments_ends_the_same_to_the_bit(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("reverb")
 def test_rainbow_killed_goes_on_with_its_replay_and_counts_nothing_twice(tmp_path):
     run = tmp_path / "run"
     place = killed_runs.kill_once(run, 2.0, *SMALL, after_progress=True, program=RAINBOW)

@@ -21,7 +21,7 @@ from simple_tf.training.run_directory import RunError
 from simple_tf.training.saved_run import SavedRun
 
 TOY = [
-    "AtariSettings.frame_size = (16, 12)",
+    "AtariSettings.frame_shape = (16, 12, 3)",
     "RealEnvironment.num_slots = 2",
     "RealEnvironment.num_workers = 0",
     "RainbowInRealGame.num_workers = 0",
@@ -123,9 +123,9 @@ def test_ppo_runs_from_end_to_end(whole):
 
 
 @pytest.mark.parametrize(("name", "interactions"), [("ppo_baselines", 60), ("rainbow_der", 70)])
-def test_other_configurations_do_too(name, interactions, tmp_path, capsys):
+def test_other_configurations_do_too(name, interactions, tmp_path, capsys, request):
     if "rainbow" in name:
-        pytest.importorskip("reverb")
+        request.getfixturevalue("reverb")
     experiment = _experiment(name, tmp_path / "run", "RainbowTrainer.min_replay_history = 45")
     before = _weights(experiment)
     assert experiment.run() is None
@@ -151,8 +151,8 @@ def _places(experiment):
     return [[record[name] for name in names] for record in read_metrics(experiment.directory)]
 
 
+@pytest.mark.usefixtures("reverb")
 def test_killed_rainbow_goes_on_with_its_replay_and_counts_nothing_twice(tmp_path, capsys):
-    pytest.importorskip("reverb")
     killed = _experiment("rainbow", tmp_path / "run")
     _kill_in_update(killed, 9)  # Pieces are of 1, 2, 4, … steps: in the second stretch.
     again = _experiment("rainbow", tmp_path / "run")
@@ -178,8 +178,9 @@ def test_a_policy_of_another_run_learns_on_and_its_interactions_count(whole, tmp
     initial = InitialPolicy.of_run(whole.directory.path)
     # What a policy sees, and what its network is, comes with it.
     assert "PolicyNetwork.filters = 2" in initial.bindings
-    assert "AtariSettings.frame_size = (16, 12)" in initial.bindings
+    assert "AtariSettings.frame_shape = (16, 12, 3)" in initial.bindings
     assert "RealEnvironment.stack = 4" in initial.bindings
+    assert initial.bindings[0] == "AtariSettings.frame_shape = None"  # What follows wins.
     second = _experiment("ppo", tmp_path / "second", "BUDGET = 20", initial=initial)
     for mine, expected in zip(_weights(second), _weights(whole), strict=True):
         np.testing.assert_array_equal(mine, expected)

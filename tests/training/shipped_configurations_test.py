@@ -4,6 +4,7 @@ import gin
 import pytest
 
 from simple_tf.agents.optimizers import decay_over_budget
+from simple_tf.envs.catalog import find_game
 from simple_tf.training import experiment, model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.configuration import configure, shipped_directory
 from simple_tf.training.model_free_schedule import ModelFreeSchedule
@@ -169,7 +170,7 @@ RAINBOW = {
     "RainbowTrainer.final_epsilon": 0.01,
     "RainbowTrainer.epsilon_decay": 250_000,
     "RainbowTrainer.gamma": 0.99,
-    "RainbowTrainer.gradient_clipping": None,
+    "policy_adam.clip_norm": None,
     "RainbowTrainer.double": False,
     "RainbowNetwork.num_atoms": 51,
     "RainbowNetwork.max_return": 10.0,
@@ -180,8 +181,8 @@ RAINBOW = {
     "policy_adam.beta_1": 0.9,
     "policy_adam.beta_2": 0.999,
     "policy_adam.epsilon": 1.5e-4,
-    "AtariSettings.frame_size": (84, 84),
-    "AtariSettings.grayscale": True,
+    "AtariSettings.frame_shape": (84, 84, 1),
+    "RainbowNetwork.padding": "same",
 }
 MODEL_FREE = {
     "ppo": PPO,
@@ -198,8 +199,7 @@ MODEL_FREE = {
         "PPOLearner.value_coefficient": 0.5 * 0.5,
         "PPOLearner.num_passes": 4,
         "PPOLearner.minibatch_steps": 128 // 4,
-        "AtariSettings.frame_size": (84, 84),
-        "AtariSettings.grayscale": True,
+        "AtariSettings.frame_shape": (84, 84, 1),
     },
     "rainbow": RAINBOW,
     "rainbow_der": RAINBOW
@@ -209,11 +209,12 @@ MODEL_FREE = {
         "RainbowTrainer.update_period": 1,
         "RainbowTrainer.target_update_period": 2000,
         "RainbowTrainer.epsilon_decay": 2000,
-        "RainbowTrainer.gradient_clipping": 10.0,
+        "policy_adam.clip_norm": 10.0,
         "RainbowTrainer.double": True,
         "RainbowNetwork.dueling": True,
         "RainbowNetwork.hidden_size": 256,
         "RainbowNetwork.convolutions": ((32, 5, 5), (64, 5, 5)),
+        "RainbowNetwork.padding": "valid",
         "policy_adam.learning_rate": 1e-4,
     },
 }
@@ -248,6 +249,14 @@ def test_values_of_model_free_learners(name):
     found = {binding: gin.query_parameter(binding) for binding in MODEL_FREE[name]}
     assert found == MODEL_FREE[name]
     assert ModelFreeSchedule() == ModelFreeSchedule(100_000, 10_000)
+
+
+@pytest.mark.parametrize("name", MODEL_FREE)
+def test_one_binding_decides_between_the_authors_frames_and_the_loop_s(name):
+    for shape, expected in (((84, 84, 1), (84, 84, 1)), (None, (105, 80, 3))):
+        gin.clear_config()
+        configure([f"{name}.gin"], [f"AtariSettings.frame_shape = {shape}"])
+        assert find_game("pong").make().frame_shape == expected
 
 
 def test_one_binding_is_the_budget_and_the_learning_rate_ends_with_it():
