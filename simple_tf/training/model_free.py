@@ -13,6 +13,7 @@ from simple_tf.envs.game import GameSource
 from simple_tf.training import rainbow_learner, screen  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.configuration import parsed_bindings
+from simple_tf.training.devices import STRATEGIES, Devices
 from simple_tf.training.evaluation_phase import (
     EvaluationPhase,
     FinalEvaluationPhase,
@@ -28,7 +29,13 @@ from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDescription, RunDirectory
 
 
-@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "initial_policy"])
+def possible_strategies() -> tuple[str, ...]:
+    """Those that the learner of the parsed configuration can compute with."""
+    bound = gin.get_bindings(ModelFreeExperiment).get("learner")
+    return getattr(bound, "strategies", STRATEGIES)
+
+
+@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "initial_policy", "devices"])
 class ModelFreeExperiment(LoopRun):
     """One run of a model-free learner on one game.
 
@@ -40,6 +47,7 @@ class ModelFreeExperiment(LoopRun):
         initial_policy: of another run, to start from; its interactions count.
         learner: makes the learner from game, seed and a folder, e.g. `@PPOInRealGame`.
         checkpoints_to_keep: how many states to keep.
+        devices: what to compute with; may be others when the run is resumed.
     """
 
     def __init__(
@@ -51,7 +59,9 @@ class ModelFreeExperiment(LoopRun):
         initial_policy: InitialPolicy | None = None,
         learner: Callable[[GameSource, int, Path], ModelFreeLearner] = gin.REQUIRED,
         checkpoints_to_keep: int = 3,
+        devices: Devices | None = None,
     ) -> None:
+        devices = devices or Devices()
         self.source = find_game(game)
         self.schedule = ModelFreeSchedule()
         self._seed = seed
@@ -60,11 +70,12 @@ class ModelFreeExperiment(LoopRun):
         origin = None if initial_policy is None else str(initial_policy.run)
         description = RunDescription(game, seed, parsed_bindings(), origin)
         # Before anything is written: a configuration that cannot be built leaves no run behind.
-        self.learner = learner(self.source, seed, directory.replay)
+        with devices.strategy.scope():
+            self.learner = learner(self.source, seed, directory.replay)
         if initial_policy is not None:
             initial_policy.load(self.learner.network)
         self._check_schedule()
-        directory.claim(description, resume)
+        directory.claim(description, resume, devices.describe())
         checkpoints = RunCheckpoints(
             directory.checkpoints, self.learner.checkpoint(), checkpoints_to_keep
         )

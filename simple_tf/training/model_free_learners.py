@@ -14,6 +14,7 @@ from simple_tf.agents.ppo import PPOTrainer
 from simple_tf.envs.game import GameSource
 from simple_tf.envs.real_environment import RealEnvironment
 from simple_tf.envs.resumable_batch import FinishedEpisodes
+from simple_tf.replicas import rows_per_replica
 from simple_tf.training.networks import build_policy
 
 
@@ -25,12 +26,14 @@ class ModelFreeLearner(Protocol):
         stack: K, how many frames it sees.
         update_size: most steps of the game that one update takes.
         unit: what updates are called.
+        strategies: those of `devices.STRATEGIES` that it can compute with.
     """
 
     network: tf.keras.Model
     stack: int
     update_size: int
     unit: str
+    strategies: tuple[str, ...]
 
     def train(self, num_updates: int) -> Mapping[str, float]:
         """Plays and learns; returns means over the updates."""
@@ -52,6 +55,9 @@ class ModelFreeLearner(Protocol):
 class PPOInRealGame:
     """See `ModelFreeLearner`: SimPLe's own PPO, given the real game.
 
+    Made in the scope of a strategy, its replicas share the learning; the games are played in this
+    process, and the first device chooses all actions.
+
     Args:
         source: the game.
         seed: decides every random draw.
@@ -59,15 +65,21 @@ class PPOInRealGame:
     """
 
     unit = "updates"
+    strategies = ("cpu", "gpu", "multi_gpu")
 
     def __init__(self, source: GameSource, seed: int, folder: Path) -> None:
         del folder
         self.environment = RealEnvironment(source, seed)
+        rows_per_replica(self.environment.batch_size, "RealEnvironment.num_slots")
         shape = self.environment.observation_shape
         self.network = build_policy(shape, self.environment.num_actions, seed)
         self.stack = shape[0]
         self._trainer = PPOTrainer(
-            self.environment, self.network, collect_experience=collect_interleaved, seed=seed
+            self.environment,
+            self.network,
+            collect_experience=collect_interleaved,
+            split_environment=False,
+            seed=seed,
         )
         self.update_size = self.environment.batch_size * self._trainer.collect_steps
 
