@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -28,11 +29,28 @@ from simple_tf.training.phase import Phase
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDescription, RunDirectory
 
+MakeLearner = Callable[[GameSource, int, Path], ModelFreeLearner]
+
 
 def possible_strategies() -> tuple[str, ...]:
     """Those that the learner of the parsed configuration can compute with."""
-    bound = gin.get_bindings(ModelFreeExperiment).get("learner")
-    return getattr(bound, "strategies", STRATEGIES)
+    learner = gin.get_bindings(ModelFreeExperiment).get("learner")
+    return getattr(learner, "strategies", STRATEGIES)
+
+
+def check_learner(game: str) -> None:
+    """Makes the learner of the parsed configuration, and ends it again; writes nothing.
+
+    Raises:
+        ValueError: a value in the configuration is wrong.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        make: MakeLearner = gin.get_bindings(ModelFreeExperiment)["learner"]
+        learner = make(find_game(game), 0, Path(folder))
+        try:
+            ModelFreeSchedule().check(learner.update_size)
+        finally:
+            learner.close()
 
 
 @gin.configurable(denylist=["game", "seed", "output_dir", "resume", "initial_policy", "devices"])
@@ -57,7 +75,7 @@ class ModelFreeExperiment(LoopRun):
         output_dir: Path,
         resume: str = "auto",
         initial_policy: InitialPolicy | None = None,
-        learner: Callable[[GameSource, int, Path], ModelFreeLearner] = gin.REQUIRED,
+        learner: MakeLearner = gin.REQUIRED,
         checkpoints_to_keep: int = 3,
         devices: Devices | None = None,
     ) -> None:
@@ -74,7 +92,7 @@ class ModelFreeExperiment(LoopRun):
             self.learner = learner(self.source, seed, directory.replay)
         if initial_policy is not None:
             initial_policy.load(self.learner.network)
-        self._check_schedule()
+        self.schedule.check(self.learner.update_size)
         directory.claim(description, resume, devices.describe())
         checkpoints = RunCheckpoints(
             directory.checkpoints, self.learner.checkpoint(), checkpoints_to_keep
@@ -89,14 +107,6 @@ class ModelFreeExperiment(LoopRun):
             return super().run()
         finally:
             self.learner.close()
-
-    def _check_schedule(self) -> None:
-        size = self.learner.update_size
-        if self.schedule.interactions < size:
-            raise ValueError(
-                f"ModelFreeSchedule.interactions is {self.schedule.interactions}, less than the "
-                f"{size} steps of one update."
-            )
 
     def _first_position(self) -> Position:
         before = 0 if self._initial_policy is None else self._initial_policy.interactions

@@ -53,6 +53,9 @@ def test_mistakes_are_named_and_leave_nothing_behind(tmp_path):
     run = tmp_path / "run"
     message = _refused(f"--output_dir={run}", f"--init_from={tmp_path / 'nowhere'}")
     assert "There is no run in" in message
+    devices = ("--strategy=cpu", "--replicas=2")
+    message = _refused(f"--output_dir={run}", "--gin_file=rainbow.gin", *devices)
+    assert "Rainbow learns from small batches on one device" in message
     assert not run.exists()
 
 

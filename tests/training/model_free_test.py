@@ -97,6 +97,7 @@ def _check_end_to_end(experiment, interactions):
     assert run.policy_iterations() == [1, 2]
     cards = [read_card(run.evaluation(card)) for card in ("iteration_001", "final")]
     assert [card.interactions for card in cards] == [40, interactions]
+    assert {card.epsilon for card in cards} == {0.001 if interactions == 70 else None}
     phases = {record["phase"] for record in read_metrics(run)}
     assert phases == {"learning", "evaluation", "final_evaluation", "iteration"}
     (found,) = find_runs([run.path])
@@ -122,7 +123,10 @@ def test_ppo_runs_from_end_to_end(whole):
     _check_end_to_end(whole, 60)
 
 
-@pytest.mark.parametrize(("name", "interactions"), [("ppo_baselines", 60), ("rainbow_der", 70)])
+@pytest.mark.parametrize(
+    ("name", "interactions"),
+    [("ppo_baselines", 60), ("cpu_ppo", 60), ("rainbow_der", 70), ("cpu_rainbow", 70)],
+)
 def test_other_configurations_do_too(name, interactions, tmp_path, capsys, request):
     if "rainbow" in name:
         request.getfixturevalue("reverb")

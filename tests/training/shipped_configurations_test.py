@@ -137,6 +137,7 @@ MODELS |= {"gaussian": "GaussianModel"}
 
 # Configurations that are our own, and files that others include.
 OURS = {"cpu", "smoke", "simple", "atari", "random_play", "model_free"}
+OURS |= {"cpu_ppo", "cpu_rainbow"}
 
 # Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; OpenAI baselines
 # (ppo2/defaults.py, ppo2.py, model.py); the paper's appendix and Dopamine (rainbow.gin); for van
@@ -257,6 +258,49 @@ def test_one_binding_decides_between_the_authors_frames_and_the_loop_s(name):
         gin.clear_config()
         configure([f"{name}.gin"], [f"AtariSettings.frame_shape = {shape}"])
         assert find_game("pong").make().frame_shape == expected
+
+
+# What has to be the same, for a comparison of cpu.gin with model-free learners to mean anything.
+SHARED_WITH_CPU = {
+    "Schedule.max_interactions": "BUDGET/macro.value",
+    "Schedule.interactions_per_iteration": "ModelFreeSchedule.evaluate_every",
+    **{
+        name: name
+        for name in (
+            *("AtariSettings.resize_factor", "AtariSettings.grayscale"),
+            *("AtariSettings.noop_range", "AtariSettings.sticky_probability"),
+            *("in_training/EvaluationProtocol.episodes", "final/EvaluationProtocol.episodes"),
+            *("in_training/EvaluationProtocol.max_steps", "final/EvaluationProtocol.max_steps"),
+            "EvaluationPhase.noops",
+        )
+    },
+}
+SHARED_WITH_CPU_PPO = (
+    *("EvaluationPhase.temperatures", "FinalEvaluationPhase.temperatures"),
+    *("PolicyNetwork.filters", "policy_adam.learning_rate", "policy_adam.beta_1"),
+    *("PPOLearner.discount", "PPOLearner.advantage_epsilon", "PPOLearner.entropy_coefficient"),
+    *("PPOLearner.clip", "PPOLearner.num_passes", "PPOLearner.gae_lambda"),
+)
+
+
+@pytest.mark.parametrize("name", ["cpu_ppo", "cpu_rainbow"])
+def test_what_is_compared_with_the_cpu_preset_has_its_game_budget_and_evaluation(name):
+    shared = dict(SHARED_WITH_CPU)
+    if name == "cpu_ppo":
+        shared |= {each: each for each in SHARED_WITH_CPU_PPO}
+    configure(["cpu.gin"], [])
+    expected = {theirs: gin.query_parameter(ours) for ours, theirs in shared.items()}
+    examples = _minibatch("SimulatedEnvironment.batch_size")
+    gin.clear_config()
+    configure([f"{name}.gin"], [])
+    assert {theirs: gin.query_parameter(theirs) for theirs in expected} == expected
+    assert find_game("pong").make().frame_shape == (52, 40, 1)
+    if name == "cpu_ppo":
+        assert _minibatch("RealEnvironment.num_slots") == examples
+
+
+def _minibatch(batch):
+    return gin.query_parameter("PPOLearner.minibatch_steps") * gin.query_parameter(batch)
 
 
 def test_one_binding_is_the_budget_and_the_learning_rate_ends_with_it():
