@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import time
@@ -16,27 +15,28 @@ from simple_tf.envs.batch import BatchStep, GameBatch
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-@dataclasses.dataclass
 class IdleWatch:
     """Measures a block of work: `with IdleWatch(batches) as watch: …`.
 
-    Attributes:
+    Args:
         batches: games that are played in it.
+
+    Attributes:
         seconds: that the block took.
         waiting_for_games: the share of that time in which this process waited for their steps.
         idle: the share of the cores' time that neither this process nor its children used.
     """
 
-    batches: Sequence[GameBatch]
-    seconds: float = 0.0
-    waiting_for_games: float = 0.0
-    idle: float = 0.0
-    _waited: float = 0.0
-    _begin: tuple[float, float] = (0.0, 0.0)
+    def __init__(self, batches: Sequence[GameBatch]) -> None:
+        self.seconds = self.waiting_for_games = self.idle = 0.0
+        self._batches = batches
+        self._waited = 0.0
+        self._begin = (0.0, 0.0)
 
     def __enter__(self) -> IdleWatch:
-        for batch in self.batches:
-            _replace(batch, "receive", functools.partial(self._timed, batch.receive))
+        for batch in self._batches:
+            # In front of the class's own.
+            batch.receive = functools.partial(self._timed, batch.receive)  # type: ignore
         self._begin = time.perf_counter(), processor_seconds()
         return self
 
@@ -51,8 +51,8 @@ class IdleWatch:
         used = processor_seconds() - used_before
         self.idle = 1.0 - used / self.seconds / len(os.sched_getaffinity(0))
         self.waiting_for_games = self._waited / self.seconds
-        for batch in self.batches:
-            _replace(batch, "receive", None)
+        for batch in self._batches:
+            del batch.receive
 
     def _timed(self, receive: Any) -> BatchStep:
         begin = time.perf_counter()
@@ -83,11 +83,3 @@ def _read(path: Path) -> str:
         return path.read_text()
     except OSError:
         return ""
-
-
-def _replace(batch: GameBatch, name: str, method: Any) -> None:
-    """Puts a method in front of the class's own, or takes it away again."""
-    if method is None:
-        delattr(batch, name)
-    else:
-        setattr(batch, name, method)

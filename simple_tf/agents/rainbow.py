@@ -43,8 +43,6 @@ class RainbowTrainer(tf.Module):
         target_update_period: steps between two copies to the target network.
         final_epsilon: probability of a random action in the end.
         epsilon_decay: steps over which it falls to that from 1, once learning has begun.
-        random_hold: mean number of steps for which random actions stay the same, see
-            `RandomPolicy`. 1: a new one every time, as Dopamine.
         double: see `RainbowAgent`.
         seed: of actions.
     """
@@ -62,13 +60,10 @@ class RainbowTrainer(tf.Module):
         target_update_period: int = gin.REQUIRED,
         final_epsilon: float = 0.01,
         epsilon_decay: int = gin.REQUIRED,
-        random_hold: float = 1.0,
         double: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__(name="rainbow_trainer")
-        if random_hold < 1:
-            raise ValueError(f"RainbowTrainer.random_hold must be at least 1, not {random_hold!r}.")
         self.group = group
         self.network = network
         self.replay = replay
@@ -79,7 +74,6 @@ class RainbowTrainer(tf.Module):
         self._update_period = update_period
         self._final_epsilon = final_epsilon
         self._epsilon_decay = epsilon_decay
-        self._random_hold = random_hold
         self._seed = seed
         self._writer: ReplayWriter | None = None
         observation, action = _specs(network)
@@ -157,16 +151,8 @@ class RainbowTrainer(tf.Module):
     def _choose(self, observations: np.ndarray, step: int) -> int:
         draw = np.random.default_rng(derive_seed(self._seed, "rainbow action", step))
         if draw.random() < self.epsilon(step):
-            return self._held_action(step)
+            return int(draw.integers(self.network.num_actions))
         return int(self._best_action(observations).numpy()[0])
-
-    def _held_action(self, step: int) -> int:
-        """The random action of the latest step that had a new one: nothing to remember."""
-        while True:
-            draw = np.random.default_rng(derive_seed(self._seed, "rainbow random action", step))
-            if step == 0 or draw.random() * self._random_hold < 1.0:
-                return int(draw.integers(self.network.num_actions))
-            step -= 1
 
     def _greedy(self, observations: tf.Tensor) -> tf.Tensor:
         logits = self.network.return_logits(observations)

@@ -67,23 +67,6 @@ def test_learns_the_way_out(make_trainer):
     assert np.mean(trainer.group.games.take_finished().raw_returns) > 4.0  # 5 is the best.
 
 
-def test_random_actions_are_held_and_need_no_memory(make_trainer):
-    trainers = {hold: make_trainer(random_hold=hold) for hold in (1.0, 8.0)}
-    played = {
-        hold: np.array([trainer._held_action(step) for step in range(4000)])
-        for hold, trainer in trainers.items()
-    }
-    for hold, actions in played.items():
-        changes = np.mean(actions[1:] != actions[:-1])
-        # A new one is drawn every `hold` steps, and is another one in half of the cases.
-        assert abs(changes - 0.5 / hold) < 4 * np.sqrt(0.25 / 4000)
-        assert abs(np.mean(actions) - 0.5) < 0.1
-    again = make_trainer(random_hold=8.0)
-    assert [again._held_action(step) for step in (2000, 17)] == list(played[8.0][[2000, 17]])
-    with pytest.raises(ValueError, match="random_hold"):
-        make_trainer(random_hold=0)
-
-
 def test_goes_on_with_its_replay_after_a_restart(make_trainer, tmp_path):
     trainer = make_trainer()
     trainer.train(260)
