@@ -5,7 +5,10 @@ from __future__ import annotations
 import zlib
 
 import gin
+import numpy as np
 import tensorflow as tf
+
+from simple_tf.frame_normaliser import FrameNormaliser
 
 # The iteration to name when the policy is evaluated, or when the number is to be hidden from it.
 NO_ITERATION = -1
@@ -25,6 +28,10 @@ class PolicyNetwork(tf.keras.Model):
         embedding_rows: iterations that can be told apart, plus one for `NO_ITERATION`; later
             iterations share the last row.
         embedding_size: width of an iteration's embedding.
+        normalise: whether frames are shown as what differs from the game's usual image, see
+            `adapt`; the original divides them by 255.
+        output_gain: of the initial weights of logits and value; small: all actions are about
+            equally likely at first.
         precision: Keras dtype policy: float32, mixed_bfloat16 or mixed_float16; weights and
             results are float32 in all of them.
         seed: of the initial weights.
@@ -42,6 +49,8 @@ class PolicyNetwork(tf.keras.Model):
         hidden_size: int = 128,
         embedding_rows: int = 32,
         embedding_size: int = 32,
+        normalise: bool = False,
+        output_gain: float = INITIALIZER_GAIN,
         precision: str = "float32",
         seed: int = 0,
     ) -> None:
@@ -50,6 +59,7 @@ class PolicyNetwork(tf.keras.Model):
         self.observation_shape = tuple(observation_shape)
         self.num_actions = num_actions
         self._seed = seed
+        self.normaliser = FrameNormaliser((height, width, channels)) if normalise else None
         self.convs = [self._conv(f"conv_{i}", filters) for i in range(2)]
         self.iterations = self.add_weight(
             "iterations/table",
@@ -57,8 +67,8 @@ class PolicyNetwork(tf.keras.Model):
             initializer=self._orthogonal("iterations"),
         )
         self.hidden = self._dense("hidden", hidden_size, "relu")
-        self.logits_layer = self._dense("logits", num_actions)
-        self.value_layer = self._dense("value", 1)
+        self.logits_layer = self._dense("logits", num_actions, gain=output_gain)
+        self.value_layer = self._dense("value", 1, gain=output_gain)
         # All variables exist before the first frame: countable, loadable, checkpointable.
         _build(self.convs[0], (None, height, width, frames * channels))
         _build(self.convs[1], (None, None, None, filters))
@@ -78,15 +88,28 @@ class PolicyNetwork(tf.keras.Model):
         """
         self._check(observations)
         _, frames, height, width, channels = observations.shape
-        x = tf.transpose(observations, [0, 2, 3, 1, 4])  # [B, H, W, K, C]
+        x = self._scaled(observations)
+        x = tf.transpose(x, [0, 2, 3, 1, 4])  # [B, H, W, K, C]
         x = tf.reshape(x, [-1, height, width, frames * channels])
-        x = tf.cast(x, self.compute_dtype) / 255.0
         for conv in self.convs:
             x = conv(x)
         x = tf.reshape(x, [-1, x.shape[1] * x.shape[2] * x.shape[3]])
         hidden = self.hidden(tf.concat([x, self._embed(iteration, tf.shape(x)[0])], axis=-1))
         logits, values = self.logits_layer(hidden), self.value_layer(hidden)[:, 0]
         return tf.cast(logits, tf.float32), tf.cast(values, tf.float32)
+
+    def adapt(self, frames: np.ndarray) -> None:
+        """Learns the game's usual image from uint8 frames [N, H, W, C], if it is to `normalise`.
+
+        Only the first call counts, see `FrameNormaliser`.
+        """
+        if self.normaliser is not None:
+            self.normaliser.adapt(frames)
+
+    def _scaled(self, observations: tf.Tensor) -> tf.Tensor:
+        if self.normaliser is not None:
+            return tf.cast(self.normaliser(observations), self.compute_dtype)
+        return tf.cast(observations, self.compute_dtype) / 255.0
 
     def _embed(self, iteration: int | tf.Tensor, batch_size: tf.Tensor) -> tf.Tensor:
         row = tf.clip_by_value(tf.cast(iteration, tf.int32) + 1, 0, self.iterations.shape[0] - 1)
@@ -114,18 +137,26 @@ class PolicyNetwork(tf.keras.Model):
             name=name,
         )
 
-    def _dense(self, name: str, units: int, activation: str | None = None) -> tf.keras.layers.Dense:
+    def _dense(
+        self,
+        name: str,
+        units: int,
+        activation: str | None = None,
+        gain: float = INITIALIZER_GAIN,
+    ) -> tf.keras.layers.Dense:
         return tf.keras.layers.Dense(
             units,
             activation,
-            kernel_initializer=self._orthogonal(name),
+            kernel_initializer=self._orthogonal(name, gain),
             dtype=self._dtype_policy,
             name=name,
         )
 
-    def _orthogonal(self, name: str) -> tf.keras.initializers.Initializer:
+    def _orthogonal(
+        self, name: str, gain: float = INITIALIZER_GAIN
+    ) -> tf.keras.initializers.Initializer:
         seed = zlib.crc32(f"{self._seed}/policy/{name}".encode()) & 0x7FFFFFFF
-        return tf.keras.initializers.Orthogonal(self.INITIALIZER_GAIN, seed=seed)
+        return tf.keras.initializers.Orthogonal(gain, seed=seed)
 
 
 def flattened_size(height: int, width: int, filters: int) -> int:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from simple_tf.data import codec
+from simple_tf.data.frame_sample import sample_frames
 from simple_tf.data.store import EpisodeStore
 from simple_tf.models.heads import PaletteHead
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.patch import PatchModel
-
-# Enough to meet all but the rarest colours; more would only take longer.
-MAX_FRAMES = 4_096
 
 
 def calibrate(model: WorldModel, store: EpisodeStore, iteration: int) -> dict[str, float]:
@@ -34,7 +29,7 @@ def calibrate(model: WorldModel, store: EpisodeStore, iteration: int) -> dict[st
     has_palette, is_patch_model = isinstance(model.head, PaletteHead), isinstance(model, PatchModel)
     if not (has_palette or is_patch_model):
         return metrics
-    frames = sample_frames(store, iteration, MAX_FRAMES)
+    frames = sample_frames(store, iteration)
     if isinstance(model, PatchModel):
         model.adapt(frames)
     if isinstance(model.head, PaletteHead):
@@ -43,16 +38,3 @@ def calibrate(model: WorldModel, store: EpisodeStore, iteration: int) -> dict[st
         metrics["palette_size"] = float(model.head.palette.size.numpy())
         metrics["palette_missing"] = 1.0 - float(known.mean())
     return metrics
-
-
-def sample_frames(store: EpisodeStore, iteration: int, max_frames: int) -> np.ndarray:
-    """Evenly spaced frames of an iteration, uint8 [N, H, W, C], N at most `max_frames`."""
-    episodes = store.episodes_of(iteration)
-    if not episodes:
-        raise ValueError(f"{store.directory} has no episode of iteration {iteration}")
-    spacing = -(-sum(episode.num_frames for episode in episodes) // max_frames)
-    parts, skip = [], 0
-    for episode in episodes:
-        parts.append(codec.read_frames(episode)[skip::spacing])
-        skip = (skip - episode.num_frames) % spacing
-    return np.concatenate(parts)

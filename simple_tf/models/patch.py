@@ -13,12 +13,12 @@ import gin
 import numpy as np
 import tensorflow as tf
 
+from simple_tf.frame_normaliser import FrameNormaliser
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
 from simple_tf.models.losses import cross_entropy
 from simple_tf.models.noise import Noise
 from simple_tf.models.patch_layers import (
-    FrameNormaliser,
     PatchBlock,
     PatchEmbedding,
     PatchSize,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from simple_tf.agents.policy_network import PolicyNetwork
 from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.data.frame_sample import sample_frames
 from simple_tf.data.starts import StartSampler
 from simple_tf.data.store import EpisodeStore
 from simple_tf.training.phase import Advance, Pacer
@@ -55,6 +57,7 @@ class PolicyPhase:
         self._starts.load(self._store, iteration - 1)
         if step == 0:
             self._trainer.reset_environment()  # The model has changed, and so have the starts.
+            self._show_game(iteration - 1)
         size = self.size(iteration)
         pacer = Pacer(multiple=self._trainer.updates_per_call, agree=self._workers.chief_says)
         while step < size:
@@ -63,3 +66,9 @@ class PolicyPhase:
             step += count
             yield Advance(step, {name: float(value) for name, value in metrics.items()})
             pacer.done()
+
+    def _show_game(self, iteration: int) -> None:
+        """Lets a network that asks for it see what the game looks like, before it learns."""
+        network = self._trainer.network
+        if isinstance(network, PolicyNetwork) and network.normaliser is not None:
+            network.adapt(sample_frames(self._store, iteration))

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from simple_tf.agents.policy_network import NO_ITERATION, PolicyNetwork
+from simple_tf.training.policy_files import load_policy, save_policy
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,32 @@ def test_other_observations_are_refused(recorded_policy):
         recorded_policy(tf.zeros([1, 4, 80, 105, 3], tf.uint8))
     with pytest.raises(ValueError, match="must be uint8"):
         recorded_policy(tf.zeros([1, 4, 105, 80, 3]))
+
+
+def test_a_normalising_policy_sees_what_differs_from_the_usual_image(tmp_path):
+    shape = (2, 12, 10, 1)
+    frames = np.random.RandomState(0).randint(0, 256, (30, *shape[1:])).astype(np.uint8)
+    network = PolicyNetwork(shape, 4, normalise=True, output_gain=0.1)
+    network.adapt(frames)
+    usual = np.broadcast_to(np.sort(frames, axis=0)[14], (1, *shape))
+    logits, _ = network(tf.constant(usual))
+    # Nothing differs, so that only the iteration's embedding reaches the hidden layer.
+    hidden = network.hidden.kernel.numpy()
+    embedding = tf.nn.relu(network.iterations[:1] @ hidden[-network.iterations.shape[1] :])
+    np.testing.assert_allclose(logits, embedding @ network.logits_layer.kernel, atol=1e-6)
+    # The image is saved with the weights, and belongs to them: a second one is ignored.
+    other = PolicyNetwork(shape, 4, normalise=True, seed=1)
+    save_policy(tmp_path / "policy", network, 3, 700)
+    assert load_policy(tmp_path / "policy", other) == {"iteration": 3, "interactions": 700}
+    other.adapt(np.zeros_like(frames))
+    for before, after in zip(network(frames[None, :2]), other(frames[None, :2]), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_a_small_gain_makes_all_actions_about_equally_likely_at_first():
+    observations = np.random.RandomState(0).randint(0, 256, (8, 2, 12, 10, 1)).astype(np.uint8)
+    spread = {}
+    for gain in (0.1, 1.5):
+        network = PolicyNetwork(observations.shape[1:], 4, output_gain=gain)
+        spread[gain] = np.ptp(network(observations)[0].numpy())
+    assert spread[0.1] == pytest.approx(spread[1.5] / 15, rel=1e-4)

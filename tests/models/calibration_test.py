@@ -5,8 +5,9 @@ import pytest
 
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
+from simple_tf.data.frame_sample import sample_frames
 from simple_tf.data.store import EpisodeStore
-from simple_tf.models.calibration import calibrate, sample_frames
+from simple_tf.models.calibration import calibrate
 from simple_tf.models.deterministic import DeterministicModel
 from simple_tf.models.heads import PaletteHead, SoftmaxHead
 from simple_tf.models.palette import Palette

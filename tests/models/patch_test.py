@@ -8,7 +8,7 @@ from simple_tf.models.heads import L2Head, PaletteHead, SoftmaxHead
 from simple_tf.models.noise import FixedNoise, StatelessNoise
 from simple_tf.models.palette import Palette
 from simple_tf.models.patch import PatchModel
-from simple_tf.models.patch_layers import FrameNormaliser, PatchSize
+from simple_tf.models.patch_layers import PatchSize
 from simple_tf.models.patch_outputs import PatchOutputs
 from simple_tf.models.schedules import ScheduledSampling
 from simple_tf.models.trainer import WorldModelTrainer
@@ -107,17 +107,6 @@ def test_patches_are_cut_and_joined_without_loss():
     np.testing.assert_array_equal(size.join(patches), x)
     # Pixel (row, column) of a patch has its channels at (row * side + column) * 3.
     np.testing.assert_array_equal(patches[1, 1, 0, (2 * 4 + 3) * 3 :][:3], x[1, 6, 3])
-
-
-def test_the_normaliser_takes_the_first_median_image_and_keeps_it():
-    frames = np.random.RandomState(0).randint(0, 256, (50, *SHAPE)).astype(np.uint8)
-    normaliser = FrameNormaliser(SHAPE)
-    normaliser.adapt(frames)
-    np.testing.assert_array_equal(normaliser.background.numpy(), np.sort(frames, axis=0)[24])
-    shown = normaliser(tf.constant(frames)).numpy()
-    assert abs(np.sqrt((shown**2).mean()) - 1.0) < 1e-3
-    normaliser.adapt(np.zeros_like(frames))
-    np.testing.assert_array_equal(normaliser(tf.constant(frames)), shown)
 
 
 @pytest.mark.parametrize("position", [(0, 0), (9, 8), (4, 2)])
