@@ -88,6 +88,7 @@ class PPOTrainer(tf.Module):
         self._reset = environment.reset
         if split_environment:
             self._reset = on_replicas(self._strategy, lambda: environment.reset().reward)
+        self._look = tf.function(self._watch, autograph=False)
         alone = self._strategy.num_replicas_in_sync == 1
         scalar = tf.TensorSpec([], tf.int32)
         self._compiled = tf.function(
@@ -119,9 +120,28 @@ class PPOTrainer(tf.Module):
             )
         return {name: totals[name] / counts[name] for name in METRICS}
 
+    def look(self) -> tf.Tensor:
+        """Plays the steps of an update without learning from them, and counts as one.
+
+        Only where the environment is not split.
+
+        Returns:
+            What was seen, [T, B, ...].
+        """
+        observations = self._look()
+        self.updates_done.assign_add(1)
+        return observations
+
     def reset_environment(self) -> None:
         """Starts new rollouts, of all replicas, whatever the old ones were at."""
         self._reset()
+
+    def _watch(self) -> tf.Tensor:
+        experience, _, _ = self._play(NO_ITERATION, fold_in(self._update_seed(), 0))
+        return experience.observations
+
+    def _update_seed(self) -> tf.Tensor:
+        return fold_in(tf.constant(self._seed), self.updates_done)
 
     def _run(self, num_updates: tf.Tensor, iteration: tf.Tensor) -> tuple[Metrics, Metrics]:
         """Runs updates in one graph; returns sums and counts of their metrics."""
@@ -140,7 +160,7 @@ class PPOTrainer(tf.Module):
         Returns:
             Sum and count of each of the metrics.
         """
-        seed = fold_in(tf.constant(self._seed), self.updates_done)
+        seed = self._update_seed()
         acting_as = iteration if self._name_iteration_when_acting else NO_ITERATION
         play = (acting_as, fold_in(seed, 0))
         if self._split_environment:

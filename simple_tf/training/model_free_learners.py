@@ -55,6 +55,9 @@ class ModelFreeLearner(Protocol):
 class PPOInRealGame:
     """See `ModelFreeLearner`: SimPLe's own PPO, given the real game.
 
+    A network that is to know the game's usual image (`PolicyNetwork.normalise`) learns nothing in
+    the first update: it looks. Those steps count like all others.
+
     Made in the scope of a strategy, its replicas share the learning; the games are played in this
     process, and the first device chooses all actions.
 
@@ -85,8 +88,17 @@ class PPOInRealGame:
 
     def train(self, num_updates: int) -> Mapping[str, float]:
         """See `ModelFreeLearner`."""
-        metrics = self._trainer.train(num_updates)
+        if self._has_to_look_first():
+            frames = self._trainer.look()[:, :, -1].numpy()
+            self.network.adapt(frames.reshape(-1, *frames.shape[2:]))
+            num_updates -= 1
+        metrics = self._trainer.train(num_updates) if num_updates else {}
         return {name: float(value) for name, value in metrics.items()}
+
+    def _has_to_look_first(self) -> bool:
+        """Whether the network is to know the game's usual image, and does not yet."""
+        normaliser = getattr(self.network, "normaliser", None)
+        return normaliser is not None and not bool(normaliser.is_set.numpy())
 
     def take_finished(self) -> FinishedEpisodes:
         """See `ModelFreeLearner`."""

@@ -138,6 +138,21 @@ def test_other_configurations_do_too(name, interactions, tmp_path, capsys, reque
     _check_end_to_end(experiment, interactions)
 
 
+def test_a_network_that_is_to_know_the_usual_image_looks_first(tmp_path):
+    experiment = _experiment("ppo", tmp_path / "run", "PolicyNetwork.normalise = True")
+    learner = experiment.learner
+    before = [variable.numpy() for variable in learner.network.trainable_variables]
+    assert learner.train(1) == {}
+    for mine, first in zip(learner.network.trainable_variables, before, strict=True):
+        np.testing.assert_array_equal(mine, first)
+    assert (learner.take_finished().interactions, learner.updates_done()) == (20, 1)
+    usual = learner.network.normaliser.background.numpy()
+    games = [group.games.step.observations[:, -1] for group in learner.environment.groups]
+    assert np.mean(np.concatenate(games) == usual) > 0.8  # Most of Pong's screen never changes.
+    assert "loss" in learner.train(1)
+    learner.close()
+
+
 def test_killed_ppo_ends_as_if_never_killed_to_the_bit(whole, tmp_path, capsys):
     # In the middle of the first stretch; at the beginning of the second.
     _kill_in_update(_experiment("ppo", tmp_path / "killed"), 2)
