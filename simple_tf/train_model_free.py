@@ -15,6 +15,7 @@ from simple_tf.training.configuration import configure
 from simple_tf.training.devices import STRATEGIES, choose_devices
 from simple_tf.training.initial_policy import InitialPolicy
 from simple_tf.training.model_free import ModelFreeExperiment, possible_strategies
+from simple_tf.training.program import MODEL_FREE, check_program
 from simple_tf.training.run_directory import RESUME
 
 _GAME = flags.DEFINE_string(
@@ -55,6 +56,7 @@ _GIN_BINDINGS = flags.DEFINE_multi_string(
 def main(_: list[str]) -> int:
     initial = InitialPolicy.of_run(Path(_INIT_FROM.value)) if _INIT_FROM.value else None
     taken_over = initial.bindings if initial else ()
+    check_program(MODEL_FREE, _GIN_FILE.value, _GIN_BINDINGS.value)
     configure(_GIN_FILE.value, [*taken_over, *_GIN_BINDINGS.value])
     devices = choose_devices(_STRATEGY.value, _REPLICAS.value, possible_strategies())
     experiment = ModelFreeExperiment(

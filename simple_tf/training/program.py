@@ -27,6 +27,15 @@ def program_of(gin_files: Sequence[str], bindings: Sequence[str]) -> str:
     return MODEL_FREE if any(map(_LEARNER.search, texts)) else LOOP
 
 
+def check_program(program: str, gin_files: Sequence[str], bindings: Sequence[str]) -> None:
+    """Raises ConfigurationError if a configuration is for another program than the one at work."""
+    right = program_of(gin_files, bindings)
+    if right != program:
+        raise ConfigurationError(
+            f"{', '.join(gin_files)} is a configuration of another program: python -m {right}."
+        )
+
+
 def _texts(name: str, outer: frozenset[Path]) -> Iterator[str]:
     """A file's content, and that of all files that it includes."""
     try:

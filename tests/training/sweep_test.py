@@ -11,7 +11,7 @@ import pytest
 
 from simple_tf.envs.catalog import UnknownGameError
 from simple_tf.training.configuration import ConfigurationError, configure, parsed_bindings
-from simple_tf.training.program import program_of
+from simple_tf.training.program import check_program, program_of
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.sweep import SweepError, read_sweep
 from simple_tf.training.sweep_check import check_sweep
@@ -98,6 +98,9 @@ def test_what_a_configuration_learns_decides_which_program_runs_it(tmp_path):
     assert program_of(["sd.gin"], ["ModelFreeExperiment.learner = @PPOInRealGame"]) == model_free
     for name in ("cpu.gin", "sd.gin", "there_is_none.gin"):
         assert program_of([name], ["# ModelFreeExperiment.learner = @x"]) == "simple_tf.train"
+    check_program("simple_tf.train", ["cpu.gin"], [])
+    with pytest.raises(ConfigurationError, match=r"ppo\.gin is .* python -m simple_tf\.train_mod"):
+        check_program("simple_tf.train", ["ppo.gin"], [])
     mine.write_text(f"include '{mine}'\n")  # Endless: for gin to complain of.
     assert program_of([str(mine)], []) == "simple_tf.train"
 
