@@ -14,8 +14,6 @@ import numpy as np
 from simple_tf.data.episode import EpisodeColumns
 from simple_tf.data.split import Segment
 
-_REWARDS = (-1, 1)
-
 
 def num_reserved(share: float, batch_size: int) -> int:
     """How many of a batch are reserved: the share rounded, but at least 1 if it is above 0.
@@ -28,13 +26,13 @@ def num_reserved(share: float, batch_size: int) -> int:
     return max(round(share * batch_size), 1) if share else 0
 
 
-def windows_by_reward(
+def rewarded_windows(
     episodes: Sequence[EpisodeColumns],
     segments: Sequence[Segment],
     num_input_frames: int,
     num_target_frames: int,
-) -> list[np.ndarray]:
-    """Numbers of the windows that have a reward of -1, and of 1, among their targets.
+) -> np.ndarray:
+    """Numbers of the windows that have a reward other than 0 among their targets.
 
     Args:
         episodes: What the segments refer to.
@@ -43,18 +41,15 @@ def windows_by_reward(
         num_target_frames: n.
 
     Returns:
-        int64 [N] for each of the two that occurs.
+        int64 [N], ascending.
     """
-    groups = []
-    for reward in _REWARDS:
-        hits = [
-            _window_hits(episodes[number].rewards[begin : end - 1] == reward, *lengths)
-            for number, begin, end in segments
-            for lengths in [(num_input_frames, num_target_frames)]
-            if end - begin >= sum(lengths)
-        ]
-        groups.append(np.flatnonzero(np.concatenate(hits)) if hits else np.zeros(0, np.int64))
-    return [group for group in groups if len(group)]
+    hits = [
+        _window_hits(episodes[number].rewards[begin : end - 1] != 0, *lengths)
+        for number, begin, end in segments
+        for lengths in [(num_input_frames, num_target_frames)]
+        if end - begin >= sum(lengths)
+    ]
+    return np.flatnonzero(np.concatenate(hits)) if hits else np.zeros(0, np.int64)
 
 
 def _window_hits(rewarded: np.ndarray, num_input_frames: int, num_target_frames: int) -> np.ndarray:
@@ -70,14 +65,12 @@ class Leads(NamedTuple):
     """Rewarded steps that a rollout can start before.
 
     Attributes:
-        positions: Where the frame before each of them lies, int64 [N], losses before gains.
+        positions: Where the frame before each of them lies, int64 [N].
         rooms: From how many steps before it a start is possible, int64 [N], at least 1.
-        num_losses: How many are losses.
     """
 
     positions: np.ndarray
     rooms: np.ndarray
-    num_losses: int
 
 
 def find_leads(
@@ -94,19 +87,11 @@ def find_leads(
         num_input_frames: K.
         lead: How many steps before a reward a rollout may start, at most.
     """
-    rewards, rooms, positions, offset = [], [], [], 0
+    rooms, positions, offset = [], [], 0
     for number, begin, end in segments:
-        steps = episodes[number].rewards[begin : end - 1]
-        places = np.flatnonzero(steps)
+        places = np.flatnonzero(episodes[number].rewards[begin : end - 1])
         places = places[places >= num_input_frames - 1]
-        rewards.append(steps[places])
         rooms.append(np.minimum(places - num_input_frames + 2, lead))
         positions.append(places + offset)
         offset += end - begin
-    signs = np.concatenate(rewards)
-    order = np.argsort(signs, kind="stable")
-    return Leads(
-        positions=np.concatenate(positions)[order],
-        rooms=np.concatenate(rooms)[order],
-        num_losses=int((signs < 0).sum()),
-    )
+    return Leads(np.concatenate(positions), np.concatenate(rooms))

@@ -54,8 +54,7 @@ class StartSampler(tf.Module):
             random_starts: False makes every start the beginning of the game.
             iterations: Whether to start from the latest iteration, as the original, or from all.
             rewarded_share: Share of the starts that lie shortly before a real step with a reward
-                other than 0. Losing and winning, where both occur, have equal parts of it. 0: as
-                the original.
+                other than 0. 0: as the original.
             lead: Such a start lies 1 to this many steps before the reward.
             max_gigabytes: Memory for frames, on every device. Of play that takes more, pieces at
                 even distances are loaded. The largest iterations of the paper (64,000 steps) fit.
@@ -85,7 +84,6 @@ class StartSampler(tf.Module):
         self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._lead_positions = _resizable(np.zeros(1, np.int32))
         self._lead_rooms = _resizable(np.zeros(1, np.int32))
-        self._num_losses = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._num_leads = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._is_loaded = False  # Known when `sample` is traced, unlike the variables' values.
 
@@ -171,12 +169,9 @@ class StartSampler(tf.Module):
 
     def _before_rewards(self, batch_size: int, seed: tf.Tensor) -> tf.Tensor:
         """Draws a rewarded step and how far before it to start; int32 [B] of first frames."""
-        shares = tf.random.stateless_uniform([3, batch_size], _other_seed(seed))
-        losses, total = self._num_losses, self._num_leads
-        is_loss = (shares[0] < 0.5) & (losses > 0) | (losses == total)
-        begin, end = tf.where(is_loss, 0, losses), tf.where(is_loss, losses, total)
-        chosen = begin + _scaled(shares[1], end - begin)
-        steps = _scaled(shares[2], tf.gather(self._lead_rooms, chosen))
+        shares = tf.random.stateless_uniform([2, batch_size], _other_seed(seed))
+        chosen = _scaled(shares[0], self._num_leads)
+        steps = _scaled(shares[1], tf.gather(self._lead_rooms, chosen))
         return tf.gather(self._lead_positions, chosen) - steps - (self._num_input_frames - 1)
 
     def _check_fits(self, store: EpisodeStore, iteration: int | None) -> None:
@@ -231,7 +226,6 @@ class StartSampler(tf.Module):
         capacity = int(tf.shape(self._actions)[0])
         self._lead_positions.assign(_padded(leads.positions, capacity))
         self._lead_rooms.assign(_padded(leads.rooms, capacity))
-        self._num_losses.assign(leads.num_losses)
         self._num_leads.assign(len(leads.positions))
 
     def _capacity_for(self, num_frames: int) -> int:

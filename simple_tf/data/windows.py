@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from simple_tf.data.reader import WindowReader
-from simple_tf.data.rewards import num_reserved, windows_by_reward
+from simple_tf.data.rewards import num_reserved, rewarded_windows
 from simple_tf.data.split import Segment, Split, split_episodes
 from simple_tf.data.store import EpisodeStore
 
@@ -61,32 +61,28 @@ class UniformSampler:
 class RewardedSampler:
     """Takes a share of every batch from windows with a reward, the rest from all windows.
 
-    Losing and winning, where both occur, have equal parts of that share: in many games one of
-    them is a hundred times rarer than the other.
+    Of these windows all are equally likely. Gains and losses in equal parts would show a model of
+    Pong, where random play wins one point in thirty, so many wins that it sees them everywhere,
+    and a policy finds them.
     """
 
-    def __init__(self, everything: UniformSampler, groups: Sequence[np.ndarray], share: float):
+    def __init__(self, everything: UniformSampler, numbers: np.ndarray, share: float):
         """Prepares the draws.
 
         Args:
             everything: draws from all windows.
-            groups: window numbers for each reward that occurs, int64 [N] each.
+            numbers: the windows with a reward, int64 [N].
             share: the share of every batch, above 0.
         """
         self._everything = everything
         self._count = num_reserved(share, everything.batch_size)
-        self._numbers = tf.constant(np.concatenate(groups))
-        ends = np.cumsum([len(group) for group in groups])
-        self._begins = tf.constant(np.concatenate([[0], ends[:-1]]), tf.int64)
-        self._sizes = tf.constant([len(group) for group in groups], tf.int64)
+        self._numbers = tf.constant(numbers)
 
     def __call__(self, batch_number: tf.Tensor) -> tf.Tensor:
         """The window numbers of one batch, int64 [B]: those of the share come first."""
         seed = _batch_seed(self._everything.seed, _REWARDED_PURPOSE, batch_number)
-        draws = _uniform([2, self._count], seed, _MAX_BATCHES)
-        group = draws[0] % tf.size(self._sizes, tf.int64)
-        place = draws[1] % tf.gather(self._sizes, group)
-        rewarded = tf.gather(self._numbers, tf.gather(self._begins, group) + place)
+        places = _uniform([self._count], seed, self._numbers.shape[0])
+        rewarded = tf.gather(self._numbers, places)
         return tf.concat([rewarded, self._everything(batch_number)[self._count :]], axis=0)
 
 
@@ -149,10 +145,10 @@ class WindowDataset:
         self._reader = WindowReader(episodes, length)
         everything = UniformSampler(self.num_windows, batch_size, seed)
         num_reserved(rewarded_share, batch_size)  # Raises if it is not a share.
-        groups = windows_by_reward(episodes, segments, num_input_frames, num_target_frames)
+        rewarded = rewarded_windows(episodes, segments, num_input_frames, num_target_frames)
         self._sampler: UniformSampler | RewardedSampler = (
-            RewardedSampler(everything, groups, rewarded_share)
-            if rewarded_share and groups
+            RewardedSampler(everything, rewarded, rewarded_share)
+            if rewarded_share and len(rewarded)
             else everything
         )
 

@@ -7,7 +7,7 @@ the frames into patches, computes on these, and starts from the prediction that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gin
 import numpy as np
@@ -17,18 +17,26 @@ from simple_tf.frame_normaliser import FrameNormaliser
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
 from simple_tf.models.losses import cross_entropy
-from simple_tf.models.noise import Noise
-from simple_tf.models.patch_layers import (
-    PatchBlock,
-    PatchEmbedding,
-    PatchSize,
-    Summary,
-)
+from simple_tf.models.noise import FixedNoise, Noise, StatelessNoise
+from simple_tf.models.patch_layers import PatchSize
+from simple_tf.models.patch_network import PatchNetwork, Trunk
 from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs
 from simple_tf.models.schedules import ScheduledSampling
 
 # There is no Python control flow on tensors here, and converting the functions costs seconds.
 without_autograph = tf.autograph.experimental.do_not_convert
+
+# Of the loss of foreseeing codes: it is never small, and must not crowd out what moves.
+_CODE_WEIGHT = 0.1
+# Share of the training steps that are given a random code.
+_CODE_EXPLORATION = 0.1
+
+
+class _Codes(NamedTuple):
+    """Codes of windows, int32 [B, n]: those trained with, and those that were the best."""
+
+    used: tf.Tensor
+    best: tf.Tensor
 
 
 @gin.configurable(denylist=["frame_shape", "num_actions", "head", "num_input_frames", "seed"])
@@ -54,6 +62,10 @@ class PatchModel(WorldModel):
         reward_weights: factor of the reward loss by class of the true reward; all 1 by default.
         past_actions: whether the actions between the K frames are shown, too, and not only the
             newest: where a control has inertia, the frames alone do not tell what goes on moving.
+        codes: in how many ways the next frame may come out; 0: in one. Where a ball hits an edge,
+            each way is a whole frame; the likeliest colours of all ways together show no ball. The
+            last block is told the code: in training the one with which it explains the truth best,
+            in a simulated step one drawn as likely as the features before it say.
         sampling: when predicted frames are fed back in training; default: always.
         num_input_frames: K.
         num_reward_classes: R.
@@ -79,6 +91,7 @@ class PatchModel(WorldModel):
         reward_clip: float = 0.01,
         reward_weights: Sequence[float] | None = None,
         past_actions: bool = False,
+        codes: int = 0,
         sampling: ScheduledSampling | None = None,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
@@ -90,6 +103,7 @@ class PatchModel(WorldModel):
         )
         self.sampling = sampling or ScheduledSampling("prediction")
         self.shown_actions = num_input_frames if past_actions else 1
+        self.num_codes = codes
         self.pixel_weight = pixel_weight
         self.reward_clip = reward_clip
         self.reward_weights = _checked_weights(reward_weights, num_reward_classes)
@@ -100,18 +114,20 @@ class PatchModel(WorldModel):
         self.normaliser = FrameNormaliser(frame_shape)
         self.size = size = PatchSize(frame_shape, patch_size)
         inputs = patch_size**2 * num_input_frames * frame_shape[2]
-        self.embedding = PatchEmbedding(size, inputs, hidden_size, name="embedding", **options)
-        self.blocks = [
-            PatchBlock(
-                size,
-                hidden_size,
-                num_actions * self.shown_actions,
-                summary_units,
-                name=f"block_{number}",
-                **options,
-            )
-            for number in range(num_blocks)
-        ]
+        self.network = PatchNetwork(
+            size,
+            inputs,
+            hidden_size,
+            num_actions,
+            self.shown_actions,
+            num_blocks,
+            codes,
+            summary_units,
+            reward_units,
+            num_reward_classes,
+            name="network",
+            **options,
+        )
         self.outputs_layer = (
             PalettePatchOutputs(
                 size,
@@ -127,9 +143,6 @@ class PatchModel(WorldModel):
             )
             if isinstance(head, PaletteHead)
             else PatchOutputs(size, hidden_size, head, pixel_prior, name="outputs", **options)
-        )
-        self.reward = Summary(
-            size, hidden_size, reward_units, num_reward_classes, name="reward", **options
         )
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
@@ -154,15 +167,16 @@ class PatchModel(WorldModel):
         self, state: State, frames: tf.Tensor, action: tf.Tensor, seed: tf.Tensor | tuple[int, int]
     ) -> Prediction:
         """See `WorldModel`."""
-        del seed
         self.check_history(frames)
         shown = self.check_actions(action)[:, None]
         if self.shown_actions > 1:
             shown = tf.concat([state, shown], axis=1)
             state = shown[:, 1:]
-        features = self._features(frames, shown)
+        trunk = self._trunk(frames, shown)
+        code = self.network.draw_code(trunk, StatelessNoise(seed))
+        features = self.network.features(trunk, code)
         outputs = self.outputs_layer(features, frames)
-        return Prediction(state, outputs, self._reward_logits(features))
+        return Prediction(state, outputs, self.network.reward_logits(features))
 
     @without_autograph
     def window_losses(
@@ -177,50 +191,72 @@ class PatchModel(WorldModel):
         """See `WorldModel`.
 
         What is fed back is a decoded frame, through which no gradient flows. So the frames that
-        the model will see are made first, step by step; then all steps are one batch.
+        the model will see are made first, step by step; then all steps are one batch. With codes,
+        the first part also finds the code of every step: the one that explains the truth best.
         """
         num_targets = self.check_window(frames, actions, reward_classes)
         known = self.num_input_frames
         actions = self._shown(self.check_actions(actions))
-        seen = self._seen(frames, actions, global_step, noise) if training else frames[:, :-1]
+        classes = reward_classes[:, known - 1 :]
+        if training:
+            seen, codes = self._seen(frames, actions, classes, global_step, noise)
+        else:
+            seen, codes = frames[:, :-1], None
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
         stacks, targets = _merged(stacks), _merged(frames[:, known:])
-        features = self._features(stacks, _merged(actions))
+        trunk = self._trunk(stacks, _merged(actions))
+        if codes is None:
+            features = self.network.features(trunk, self.network.draw_code(trunk, noise.at(-2)))
+        else:
+            features = self.network.features(trunk, _merged(codes.used))
         if training:
             pixel = self.outputs_layer.training_loss(features, stacks, targets, noise.at(-1))
         else:
             pixel = self.outputs_layer.loss(self.outputs_layer(features, stacks), targets)
         logits = tf.reshape(
-            self._reward_logits(features), [-1, num_targets, self.num_reward_classes]
+            self.network.reward_logits(features), [-1, num_targets, self.num_reward_classes]
         )
         pixel = tf.reduce_mean(tf.reshape(pixel, [-1, num_targets]), axis=1)
         return WindowLosses(
             pixel=pixel * self.pixel_weight,
-            reward=self._reward_loss(logits, reward_classes[:, known - 1 :]),
-            latent=tf.zeros_like(pixel),
+            reward=self._reward_loss(logits, classes),
+            latent=tf.zeros_like(pixel) if codes is None else self._code_loss(trunk, codes.best),
             context=tf.zeros_like(pixel),
             reward_logits=logits,
         )
 
-    def _features(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
-        """Maps uint8 [B, K, H, W, C] and shown actions [B, k] to [B, rows, columns, hidden]."""
-        x = tf.transpose(self.normaliser(frames), [0, 2, 3, 1, 4])  # [B, H, W, K, C]
-        x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
-        x = self.embedding(self.size.cut(x))
-        width = self.shown_actions * self.num_actions
-        action = tf.reshape(tf.one_hot(actions, self.num_actions), [-1, width])
-        for block in self.blocks:
-            x = block(x, action)
-        return tf.nn.relu(x)
+    def _trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> Trunk:
+        """See `PatchNetwork.trunk`; of uint8 frames."""
+        return self.network.trunk(self.normaliser(frames), actions)
+
+    def _code_loss(self, trunk: Trunk, best: tf.Tensor) -> tf.Tensor:
+        """Returns how badly the codes [B, n] were foreseen from a trunk of [B * n], [B]."""
+        losses = cross_entropy(self.network.code_logits(trunk), _merged(best), 0.0)
+        return _CODE_WEIGHT * tf.reduce_mean(tf.reshape(losses, tf.shape(best)), axis=1)
+
+    def _best_code(
+        self, trunk: Trunk, history: tf.Tensor, target: tf.Tensor, classes: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the codes [B] that explain frames [B, H, W, C] and reward classes [B] best."""
+        each = [tf.repeat(x, self.num_codes, axis=0) for x in (*trunk, history, target, classes)]
+        codes = tf.tile(tf.range(self.num_codes), tf.shape(classes))
+        features = self.network.features(Trunk(each[0], each[1]), codes)
+        # Without noise all codes are compared by the same patches.
+        pixel = self.outputs_layer.training_loss(features, each[2], each[3], FixedNoise(0.0))
+        reward = self._reward_loss(self.network.reward_logits(features)[:, None], each[4][:, None])
+        losses = tf.reshape(pixel * self.pixel_weight + reward, [-1, self.num_codes])
+        return tf.argmin(losses, axis=1, output_type=tf.int32)
+
+    def _explored(self, best: tf.Tensor, noise: Noise) -> tf.Tensor:
+        """Replaces a few codes [B] by any: one that never is the best would not be trained."""
+        anyone = tf.cast(noise.uniform(tf.shape(best)) * self.num_codes, tf.int32)
+        return tf.where(noise.uniform(tf.shape(best)) < _CODE_EXPLORATION, anyone, best)
 
     def _shown(self, actions: tf.Tensor) -> tf.Tensor:
         """Returns what each step of windows is shown, [B, n, k], of actions [B, K + n - 1]."""
         known, shown = self.num_input_frames, self.shown_actions
         steps = range(known, actions.shape[1] + 1)
         return tf.stack([actions[:, end - shown : end] for end in steps], axis=1)
-
-    def _reward_logits(self, features: tf.Tensor) -> tf.Tensor:
-        return tf.cast(self.reward(features), tf.float32)
 
     def _reward_loss(self, logits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
         """Returns the weighted loss [B] of logits [B, n, R]."""
@@ -230,40 +266,62 @@ class PatchModel(WorldModel):
         return tf.reduce_mean(losses, axis=1)
 
     def _seen(
-        self, frames: tf.Tensor, actions: tf.Tensor, global_step: tf.Tensor, noise: Noise
-    ) -> tf.Tensor:
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        classes: tf.Tensor,
+        global_step: tf.Tensor,
+        noise: Noise,
+    ) -> tuple[tf.Tensor, _Codes | None]:
         """Returns the frames that the model is shown in training, uint8 [B, K + n - 1, H, W, C].
+
+        And the codes of the n steps, if there are codes.
 
         Args:
             frames: the true ones, [B, K + n, H, W, C].
             actions: [B, n, k], those shown at the frames from the K-th on.
+            classes: of the rewards, [B, n].
             global_step: for the schedule.
             noise: decides which predictions are fed back.
         """
-        known, count = self.num_input_frames, actions.shape[1] - 1
-        if not count or self.sampling.mode == "ground_truth":
-            return frames[:, :-1]
-        truth = tf.transpose(frames[:, known:-1], [1, 0, 2, 3, 4])
-        by_time = tf.transpose(actions, [1, 0, 2])
+        known = self.num_input_frames
+        # After the last step no frame is shown any more, but it has a code.
+        count = actions.shape[1] if self.num_codes else actions.shape[1] - 1
+        if not count or (self.sampling.mode == "ground_truth" and not self.num_codes):
+            return frames[:, :-1], None
+        truth = tf.transpose(frames[:, known : known + count], [1, 0, 2, 3, 4])
+        by_time, classes = tf.transpose(actions, [1, 0, 2]), tf.transpose(classes)
         probability = self.sampling.probability(global_step)
-        recorded = tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:])
+        batch = tf.shape(actions)[:1]
+        tables = (
+            tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:]),
+            tf.TensorArray(tf.int32, count, element_shape=[2, None]),
+        )
 
-        def advance(t: tf.Tensor, history: tf.Tensor, recorded: tf.TensorArray) -> tuple[Any, ...]:
-            outputs = self.outputs_layer(self._features(history, by_time[t]), history)
-            draws = noise.at(t).uniform(tf.shape(by_time)[1:2])
-            use = (draws > 1.0 - probability)[:, None, None, None]
+        def advance(t: tf.Tensor, history: tf.Tensor, fed: Any, found: Any) -> tuple[Any, ...]:
+            trunk, used = self._trunk(history, by_time[t]), None
+            if self.num_codes:
+                best = self._best_code(trunk, history, truth[t], classes[t])
+                used = self._explored(best, noise.at(count + t))
+                found = found.write(t, tf.stack([used, best]))
+            outputs = self.outputs_layer(self.network.features(trunk, used), history)
+            use = (noise.at(t).uniform(batch) > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])
             history = tf.concat([history[:, 1:], newest[:, None]], axis=1)
-            return t + 1, history, recorded.write(t, newest)
+            return t + 1, history, fed.write(t, newest), found
 
-        *_, recorded = tf.while_loop(
+        *_, fed, found = tf.while_loop(
             lambda t, *_: t < count,
             advance,
-            (tf.constant(0), frames[:, :known], recorded),
+            (tf.constant(0), frames[:, :known], *tables),
             maximum_iterations=count,
         )
-        fed = tf.transpose(recorded.stack(), [1, 0, 2, 3, 4])
-        return tf.concat([frames[:, :known], fed], axis=1)
+        shown = tf.transpose(fed.stack(), [1, 0, 2, 3, 4])[:, : actions.shape[1] - 1]
+        seen = tf.concat([frames[:, :known], shown], axis=1)
+        if not self.num_codes:
+            return seen, None
+        used, best = tf.unstack(tf.transpose(found.stack(), [1, 2, 0]))
+        return seen, _Codes(used, best)
 
 
 def _merged(x: tf.Tensor) -> tf.Tensor:
