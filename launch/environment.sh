@@ -45,8 +45,30 @@ print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest()[:16])')"
 # environment of your own (a container's, a cluster's module); nothing is installed then.
 use_environment() {
   if [ -z "${SIMPLE_TF_PYTHON:-}" ]; then
-    ensure_environment "${1:-}" || return 1
-    SIMPLE_TF_PYTHON="$PWD/.venv/bin/python"
+    if [ -n "${dry_run:-}" ]; then
+      borrow_environment "${1:-}"
+    else
+      ensure_environment "${1:-}" || return 1
+      SIMPLE_TF_PYTHON="$PWD/.venv/bin/python"
+    fi
   fi
   export SIMPLE_TF_PYTHON
+}
+
+# borrow_environment [EXTRAS]: the same for a dry run, which installs nothing: any Python that has the
+# dependencies will do. Without one there is nothing more to show, and the script ends.
+borrow_environment() {
+  local candidate
+  echo "would make .venv and install simple_tf${1:+ with the extras $1} there, unless that is done" >&2
+  for candidate in "$PWD/.venv/bin/python" ${PYTHON:-python3.11 python3.10 python3 python}; do
+    if "$candidate" -c 'import importlib.util as util, sys
+sys.exit(not all(map(util.find_spec, ("absl", "gin", "tensorflow", "tf_agents", "ale_py"))))' \
+        2>/dev/null; then
+      SIMPLE_TF_PYTHON=$(command -v "$candidate")
+      return
+    fi
+  done
+  echo "and then check the sweep and begin its runs. For a dry run to do the former, and to show the" \
+    "latter, some Python has to have simple_tf's dependencies already: set SIMPLE_TF_PYTHON." >&2
+  exit
 }

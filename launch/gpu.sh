@@ -19,9 +19,24 @@ idle_gpus() {
     | awk -F', *' -v most="$MOST_USED" '$2 <= most { print $1 }'
 }
 
+# Sets $devices to those that are wanted, or else idle, if there are any.
+choose_devices() {
+  local there device
+  nvidia-smi --list-gpus >/dev/null || die "nvidia-smi does not work here: is the driver loaded?"
+  mapfile -t there < <(nvidia-smi --query-gpu=index --format=csv,noheader)
+  if [ -z "$wanted" ]; then
+    mapfile -t devices < <(idle_gpus)
+    [ "${#devices[@]}" -gt 0 ] || die "No GPU is idle (all of ${there[*]} hold more than" \
+      "$MOST_USED MiB); wait, or choose with --devices=."
+  fi
+  for device in "${devices[@]}"; do
+    [[ " ${there[*]} " == *" $device "* ]] || die "There is no GPU $device, only: ${there[*]}."
+  done
+}
+
 take_sweep "${1:-}"
 shift || true
-wanted="" chosen="" together="" dry_run=""
+wanted="" chosen="" together=""
 for argument in "$@"; do
   case "$argument" in
     --devices=*) wanted="${argument#*=}" ;;
@@ -33,31 +48,16 @@ for argument in "$@"; do
   esac
 done
 
-command -v nvidia-smi >/dev/null || die "There is no nvidia-smi here: no GPU, or no driver for it."
-nvidia-smi --list-gpus >/dev/null || die "nvidia-smi does not work here: is the driver loaded?"
-mapfile -t there < <(nvidia-smi --query-gpu=index --format=csv,noheader)
-if [ -n "$wanted" ]; then
-  IFS=, read -r -a devices <<<"$wanted"
-  for device in "${devices[@]}"; do
-    [[ " ${there[*]} " == *" $device "* ]] || die "There is no GPU $device, only: ${there[*]}."
-  done
-else
-  mapfile -t devices < <(idle_gpus)
-  [ "${#devices[@]}" -gt 0 ] || die "No GPU is idle (all of ${there[*]} hold more than" \
-    "$MOST_USED MiB); wait, or choose with --devices=."
+IFS=, read -r -a devices <<<"${wanted:-(whichever is idle)}"
+if need nvidia-smi "no GPU, or no driver for it."; then
+  choose_devices
 fi
 if [ -n "$together" ]; then
   devices=("$(IFS=,; echo "${devices[*]}")")
   train_flags+=(--strategy=multi_gpu)
 fi
 
-if [ -n "$dry_run" ]; then
-  # Nothing is installed for a dry run; whatever environment is there will do.
-  echo "would install simple_tf with the extra gpu into .venv, unless it is there"
-  use_environment ""
-else
-  use_environment gpu
-fi
+use_environment gpu
 choose_tasks "$chosen"
 sweep --check
 if [ -n "$dry_run" ]; then

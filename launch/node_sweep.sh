@@ -10,7 +10,7 @@ source launch/sweep_tasks.sh
 
 take_sweep "${1:-}"
 shift || true
-parallel=1 chosen="" dry_run="" extras=""
+parallel=1 chosen="" extras=""
 for argument in "$@"; do
   case "$argument" in
     --parallel=*) parallel="${argument#*=}" ;;

@@ -16,7 +16,7 @@ readonly NOTICE=120
 
 take_sweep "${1:-}"
 shift || true
-extras="" parallel="" dry_run="" sbatch_options=()
+extras="" parallel="" sbatch_options=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --extras=*) extras="${1#*=}" ;;
@@ -29,13 +29,12 @@ while [ $# -gt 0 ]; do
   shift
 done
 [[ "$parallel" =~ ^([1-9][0-9]*)?$ ]] || die "--parallel takes a number of at least 1, not $parallel."
-command -v sbatch >/dev/null || die "There is no sbatch here: run this on a login node of SLURM."
+need sbatch "run this on a login node of SLURM." || true
 
 use_environment "$extras"
 sweep --check
 choose_tasks ""
 logs="${SIMPLE_TF_LOGS:-$PWD/runs/logs/$(basename "$sweep_file" .ini)}"
-mkdir -p "$logs"
 command=(
   sbatch --parsable --requeue --open-mode=append "--signal=B:USR1@$NOTICE"
   "--job-name=simple_tf" "--output=$logs/%a.log" "--chdir=$PWD"
@@ -48,6 +47,7 @@ if [ -n "$dry_run" ]; then
   do_or_show "${command[@]}" "${script[@]}"
   exit
 fi
+mkdir -p "$logs"
 "${command[@]}" --test-only "${script[@]}" || die "SLURM refuses the job; nothing was submitted."
 job=$("${command[@]}" "${script[@]}")
 job="${job%%;*}"

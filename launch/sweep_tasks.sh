@@ -7,12 +7,17 @@ die() {
   exit 2
 }
 
-# Further flags of every run.
-train_flags=()
+# Further flags of every run, and whether to show only what would be done.
+train_flags=() dry_run=""
 
 # take_sweep FILE: sets $sweep_file, seen from where the user is or from the top of the repository.
 take_sweep() {
   local place
+  if [ "${1:-}" = --dry_run ]; then
+    dry_run=1
+    echo "No sweep was named; as an example: launch/sweeps/smoke.ini." >&2
+    set -- launch/sweeps/smoke.ini
+  fi
   for place in "${OLDPWD:-$PWD}" "$PWD"; do
     if [ -n "${1:-}" ] && sweep_file=$(cd "$place" && realpath --canonicalize-existing -- "$1" 2>/dev/null); then
       return
@@ -27,9 +32,20 @@ sweep() {
     ${train_flags[@]+"${train_flags[@]/#/--train_flag=}"} "$@"
 }
 
+# need TOOL SENTENCE: ends the script if the tool is not here; a dry run says so and goes on. Returns
+# whether it is.
+need() {
+  if command -v "$1" >/dev/null; then
+    return
+  fi
+  [ -n "$dry_run" ] || die "There is no $1 here: $2"
+  echo "There is no $1 here; this shows what would be done where there is." >&2
+  return 1
+}
+
 # With $dry_run set, prints a command as one could type it; otherwise does it.
 do_or_show() {
-  if [ -n "${dry_run:-}" ]; then
+  if [ -n "$dry_run" ]; then
     printf '%q ' "$@"
     echo
   else

@@ -74,7 +74,7 @@ action="${1:-}"
   || die "Say what to do: start, fetch, stop or delete. See the beginning of launch/tpu_vm.sh."
 take_sweep "${2:-}"
 shift 2
-name="" type=v5litepod-4 spot="" chosen="" dry_run="" zone="" project=""
+name="" type=v5litepod-4 spot="" chosen="" zone="" project=""
 for argument in "$@"; do
   case "$argument" in
     --name=*) name="${argument#*=}" ;;
@@ -91,6 +91,6 @@ done
 [ -n "$zone" ] || die "--zone is missing, for instance --zone=us-central1-a."
 [[ "$TYPES" == *" $type "* ]] || die "--type=$type: this script knows the TPUs with one host:$TYPES"
 place=("--zone=$zone" ${project:+"--project=$project"})
-[ -n "$dry_run" ] || command -v gcloud >/dev/null || die "There is no gcloud here: install Google Cloud's CLI."
+need gcloud "install Google Cloud's CLI." || true
 use_environment ""
 "$action"

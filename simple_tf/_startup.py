@@ -25,6 +25,12 @@ _IMPORT_NOISE = re.compile(
     r"|Could not find cuda drivers on your machine"
     r"|absl::InitializeLog"
 )
+# Lines that XLA prints once in a process, when it compiles something for a CPU for the first time.
+_COMPILATION_NOISE = re.compile(
+    r"absl::InitializeLog"
+    r"|Compiled cluster using XLA!"
+    r"|SetPriority unimplemented for this stream"
+)
 
 
 def prepare_process() -> None:
@@ -39,6 +45,18 @@ def prepare_process() -> None:
         isinstance(finder, _QuietTensorFlowFinder) for finder in sys.meta_path
     ):
         sys.meta_path.insert(0, _QuietTensorFlowFinder())
+
+
+def compile_once() -> None:
+    """Has XLA compile next to nothing, so that it says now, unheard, what it says only once.
+
+    One of these lines calls itself an error: no log level could hide it and show real ones. All
+    devices have to be chosen before, because TensorFlow computes here.
+    """
+    import tensorflow as tf
+
+    with _stderr_without_noise(_COMPILATION_NOISE), tf.device("CPU:0"):
+        tf.function(lambda x: x + 1.0, jit_compile=True, autograph=False)(tf.zeros([]))
 
 
 def _silence_gym_notice() -> None:
@@ -77,7 +95,7 @@ class _QuietLoader(importlib.abc.Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        with _stderr_without_noise():
+        with _stderr_without_noise(_IMPORT_NOISE):
             self._loader.exec_module(module)
 
     def __getattr__(self, name: str) -> object:
@@ -85,7 +103,7 @@ class _QuietLoader(importlib.abc.Loader):
 
 
 @contextlib.contextmanager
-def _stderr_without_noise() -> Iterator[None]:
+def _stderr_without_noise(noise: re.Pattern[str]) -> Iterator[None]:
     """Collects file descriptor 2 (C++ writes there, not to `sys.stderr`) and filters it after."""
     try:
         original = os.dup(2)
@@ -102,5 +120,5 @@ def _stderr_without_noise() -> Iterator[None]:
             os.close(original)
             collected.seek(0)
             for line in collected.read().decode(errors="replace").splitlines():
-                if not _IMPORT_NOISE.search(line):
+                if not noise.search(line):
                     print(line, file=sys.stderr)

@@ -187,12 +187,73 @@ def test_gpus_can_be_named_and_used_together(gpus):
     assert "no GPU 3" in gpus.run("gpu.sh", gpus.sweep, "--devices=3", code=2)
 
 
-def test_a_machine_without_gpus_is_told_so(machine):
-    path = ":".join(
-        p for p in os.environ["PATH"].split(":") if not (Path(p) / "nvidia-smi").exists()
+def _path_without(tool, machine):
+    """The path with all other programs, also those beside the tool."""
+    folders = [Path(folder) for folder in os.environ["PATH"].split(":")]
+    others = machine.folder / "others"
+    others.mkdir()
+    for folder in folders:
+        if (folder / tool).exists():
+            for program in folder.iterdir():
+                if program.name != tool and not (others / program.name).exists():
+                    (others / program.name).symlink_to(program)
+    kept = [folder for folder in folders if not (folder / tool).exists()]
+    return {"PATH": ":".join(map(str, [machine.folder, others, *kept]))}
+
+
+def test_a_machine_without_gpus_is_told_so_and_can_still_show_what_would_be_done(machine):
+    path = _path_without("nvidia-smi", machine)
+    assert "There is no nvidia-smi here: no GPU" in machine.run(
+        "gpu.sh", machine.sweep, code=2, **path
     )
-    printed = machine.run("gpu.sh", machine.sweep, code=2, PATH=f"{machine.folder}:{path}")
-    assert "no nvidia-smi" in printed
+    printed = machine.run("gpu.sh", machine.sweep, "--dry_run", **path)
+    assert "There is no nvidia-smi here; this shows" in printed
+    assert "would use GPU (whichever is idle)\n" in printed
+    assert printed.count("simple_tf.train") == 4
+    printed = machine.run("gpu.sh", machine.sweep, "--dry_run", "--devices=0,3", **path)
+    assert re.findall(r"would use GPU (\S+)", printed) == ["0", "3"]
+
+
+def test_a_machine_without_slurm_is_told_so_and_can_still_show_what_would_be_done(machine):
+    path = _path_without("sbatch", machine)
+    assert "There is no sbatch here: run this on a login node" in machine.run(
+        "slurm_sweep.sh", machine.sweep, code=2, **path
+    )
+    printed = machine.run("slurm_sweep.sh", machine.sweep, "--dry_run", "--", "--time=9", **path)
+    assert "There is no sbatch here; this shows" in printed
+    (command,) = [line for line in printed.splitlines() if line.startswith("sbatch ")]
+    assert {"--array=0-3", "--time=9", str(machine.sweep)} <= set(shlex.split(command))
+    assert not (machine.folder / "logs").exists()
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of what launching needs, where nothing has been installed or run."""
+    copy = tmp_path / "checkout"
+    shutil.copytree(LAUNCH, copy / "launch")
+    (copy / "simple_tf").symlink_to(ROOT / "simple_tf")
+    return copy
+
+
+@pytest.mark.parametrize("script", ["gpu.sh", "slurm_sweep.sh", "node_sweep.sh"])
+def test_a_dry_run_needs_no_sweep_and_no_environment_and_leaves_nothing(gpus, checkout, script):
+    def dry_run(python):
+        environment = gpus.environment | {"PYTHON": str(python)}
+        del environment["SIMPLE_TF_PYTHON"], environment["SIMPLE_TF_LOGS"]
+        command = ["bash", str(checkout / "launch" / script), "--dry_run"]
+        done = subprocess.run(
+            command, env=environment, cwd=checkout, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert {path.name for path in checkout.iterdir()} == {"launch", "simple_tf"}
+        assert "as an example: launch/sweeps/smoke.ini" in done.stderr
+        assert "would make .venv and install simple_tf" in done.stderr
+        return done
+
+    assert "CHECKED" in dry_run(gpus.folder / "python").stdout
+    without = dry_run("/bin/false")
+    assert not without.stdout
+    assert "some Python has to have simple_tf's dependencies" in without.stderr
 
 
 def test_slurm_is_given_a_job_array_that_can_be_requeued(machine):

@@ -32,7 +32,7 @@ def test_only_known_noise_is_filtered_from_the_import():
     code = (
         "import os\n"
         "from simple_tf import _startup\n"
-        "with _startup._stderr_without_noise():\n"
+        "with _startup._stderr_without_noise(_startup._IMPORT_NOISE):\n"
         "    os.write(2, b'E0000 Unable to register cuDNN factory: taken\\n')\n"
         "    os.write(2, b'the driver is too old\\n')\n"
     )
@@ -43,7 +43,7 @@ def test_an_error_during_the_import_is_not_swallowed():
     code = (
         "from simple_tf import _startup\n"
         "try:\n"
-        "    with _startup._stderr_without_noise():\n"
+        "    with _startup._stderr_without_noise(_startup._IMPORT_NOISE):\n"
         "        raise ImportError('no such library')\n"
         "except ImportError as error:\n"
         "    print(error)\n"
@@ -54,3 +54,16 @@ def test_an_error_during_the_import_is_not_swallowed():
 def test_importing_the_package_does_not_import_tensorflow():
     code = "import sys, simple_tf; print('tensorflow' in sys.modules)"
     assert _run(code).stdout.strip() == "False"
+
+
+def test_the_first_compilation_is_silent_and_what_comes_later_is_heard():
+    begin = "import simple_tf, tensorflow as tf\nfrom simple_tf.training import devices\n"
+    compile_something = (
+        "function = tf.function(lambda x: 2.0 * x, jit_compile=True)\n"
+        "assert float(function(tf.constant(1.5))) == 3.0\n"
+        "tf.print('an error')\n"
+    )
+    # Otherwise there would be nothing to silence.
+    assert "Compiled cluster using XLA" in _run(begin + compile_something).stderr
+    quiet = _run(begin + "devices.choose_devices('cpu')\n" + compile_something)
+    assert quiet.stderr == "an error\n"

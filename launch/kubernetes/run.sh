@@ -36,7 +36,7 @@ manifest() {
 
 take_sweep "${1:-}"
 shift || true
-image="" gpus=0 parallel=2 name="" namespace="" dry_run=""
+image="" gpus=0 parallel=2 name="" namespace=""
 for argument in "$@"; do
   case "$argument" in
     --image=*) image="${argument#*=}" ;;

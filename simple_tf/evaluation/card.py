@@ -101,6 +101,19 @@ class Card:
         """Episodes that the cap ended; their scores count as they were."""
         return sum(self.cut)
 
+    def metrics(self) -> dict[str, float]:
+        """The numbers to log."""
+        numbers = self.statistics
+        return {
+            "mean_score": numbers.mean,
+            "std_score": 0.0 if numbers.std is None else numbers.std,
+            "median_score": numbers.median,
+            "min_score": numbers.min,
+            "max_score": numbers.max,
+            "mean_steps": sum(self.lengths) / self.episodes,
+            "unfinished": float(self.unfinished),
+        }
+
     def to_json(self) -> str:
         """Returns the file's content: all attributes, and the statistics for people."""
         content = dataclasses.asdict(self)

@@ -91,16 +91,7 @@ class PolicyEvaluation:
 
     def metrics(self) -> dict[str, float]:
         """Returns the numbers to log."""
-        numbers = self.card().statistics
-        return {
-            "mean_score": numbers.mean,
-            "std_score": 0.0 if numbers.std is None else numbers.std,
-            "median_score": numbers.median,
-            "min_score": numbers.min,
-            "max_score": numbers.max,
-            "mean_steps": self.num_steps / len(self.episodes),
-            "unfinished": float(sum(episode.cut for episode in self.episodes)),
-        }
+        return self.card().metrics()
 
 
 @gin.configurable(denylist=["source", "protocol", "stack", "seed"])
@@ -142,6 +133,7 @@ class PolicyEvaluator:
         network: tf.keras.Model | None,
         origin: Origin | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        quiet: bool = False,
     ) -> PolicyEvaluation:
         """Plays the protocol's episodes.
 
@@ -149,6 +141,7 @@ class PolicyEvaluator:
             network: the policy; None plays at random.
             origin: of the policy.
             should_stop: asked before every step.
+            quiet: show no progress.
 
         Raises:
             EvaluationStopped: if `should_stop` said so: a part of the episodes is no fair sample.
@@ -160,7 +153,7 @@ class PolicyEvaluator:
         size = self._protocol.episodes, self._protocol.max_steps or 0
         seed = derive_seed(self._seed, "policy evaluation", iteration, *size)
         begin = time.perf_counter()
-        episodes = self._play(network, seed, should_stop)
+        episodes = self._play(network, seed, should_stop, quiet)
         seconds = time.perf_counter() - begin
         epsilon = getattr(network, "evaluation_epsilon", None)
         return PolicyEvaluation(
@@ -168,7 +161,11 @@ class PolicyEvaluator:
         )
 
     def _play(
-        self, network: tf.keras.Model | None, seed: int, should_stop: Callable[[], bool]
+        self,
+        network: tf.keras.Model | None,
+        seed: int,
+        should_stop: Callable[[], bool],
+        quiet: bool,
     ) -> list[PlayedEpisode]:
         with contextlib.ExitStack() as exits:
             quotas = []
@@ -177,7 +174,7 @@ class PolicyEvaluator:
                 quotas.append(Quota(batch, episodes))
             player = self._player(network, batch.num_actions, seed)
             progress = EpisodeProgress(
-                f"evaluating {self._source.name}", quotas, self._protocol.max_steps
+                f"evaluating {self._source.name}", quotas, self._protocol.max_steps, quiet
             )
             exits.callback(progress.close)
             play_all(quotas, player, progress, should_stop)

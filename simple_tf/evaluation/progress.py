@@ -19,14 +19,23 @@ class EpisodeProgress:
         description: what is being played.
         quotas: what to watch.
         max_steps: the cap, or None.
+        quiet: show nothing; otherwise it is shown on a terminal, and nothing elsewhere.
     """
 
-    def __init__(self, description: str, quotas: Sequence[Quota], max_steps: int | None) -> None:
+    def __init__(
+        self,
+        description: str,
+        quotas: Sequence[Quota],
+        max_steps: int | None,
+        quiet: bool = False,
+    ) -> None:
         self._description = description
         self._quotas = quotas
         self._max_steps = max_steps
         self._steps = 0
-        self._bar = tqdm(desc=description, unit=" steps", disable=None, smoothing=0.1, leave=False)
+        self._bar = tqdm(
+            desc=description, unit=" steps", disable=quiet or None, smoothing=0.1, leave=False
+        )
 
     def __call__(self, played: int) -> None:
         """Reports so many further steps."""

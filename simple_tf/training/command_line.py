@@ -14,6 +14,7 @@ from simple_tf.agents.replay import ReplayError
 from simple_tf.data.errors import StoreError
 from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
+from simple_tf.training.background_work import BackgroundError
 from simple_tf.training.checkpoints import CheckpointError
 from simple_tf.training.configuration import ConfigurationError
 from simple_tf.training.devices import DeviceError
@@ -32,6 +33,7 @@ _OWN_ERRORS = (
     RunError,
     SweepError,
     CheckpointError,
+    BackgroundError,
     DivergedError,
     DeviceError,
     WorkerLostError,

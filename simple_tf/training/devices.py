@@ -11,6 +11,8 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from simple_tf._startup import compile_once
+
 STRATEGIES = ("auto", "cpu", "gpu", "multi_gpu", "tpu", "multi_worker")
 
 _TPU_NAME = "TPU_NAME"
@@ -75,6 +77,8 @@ def choose_devices(
         )
     tf.get_logger().setLevel("WARNING")  # It reports every sum over replicas that it traces.
     devices = Devices(name, _MAKERS[name](replicas))
+    if name == "cpu":
+        compile_once()
     if name != "cpu" or replicas > 1:
         logging.info("Computing with %s.", devices.describe())
     return devices

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
 import gin
 import numpy as np
-import tensorflow as tf
 
-from simple_tf.envs.game import GameSource
-from simple_tf.evaluation.card import write_card
+from simple_tf.evaluation.card import Card
 from simple_tf.evaluation.episodes import EvaluationStopped
-from simple_tf.evaluation.policy import Origin, PolicyEvaluation, PolicyEvaluator
 from simple_tf.evaluation.protocol import (
     FINAL,
     IN_TRAINING,
@@ -20,86 +18,35 @@ from simple_tf.evaluation.protocol import (
     protocol_for,
     protocol_grid,
 )
+from simple_tf.training.background_work import BackgroundWork
 from simple_tf.training.phase import Advance
-from simple_tf.training.policy_files import save_policy
-from simple_tf.training.run_directory import RunDirectory
-from simple_tf.training.run_videos import write_play
+from simple_tf.training.policy_scorer import PolicyScorer
 from simple_tf.training.schedule import Plan
 from simple_tf.training.world_model_evaluation_phase import is_due
 
 _Part = Callable[[], Advance]
 
 
-class PolicyScorer:
-    """Evaluates a run's policy by given protocols, and keeps the cards.
-
-    Args:
-        run: where the cards go.
-        source: the game.
-        network: the policy's network.
-        interactions: tells how many a policy was trained with, from its iteration.
-        should_stop: asked between steps of the game.
-        stack: K.
-        seed: of the evaluations.
-    """
-
-    def __init__(
-        self,
-        run: RunDirectory,
-        source: GameSource,
-        network: tf.keras.Model,
-        interactions: Callable[[int], int],
-        should_stop: Callable[[], bool],
-        stack: int,
-        seed: int,
-    ) -> None:
-        self._run = run
-        self._source = source
-        self._network = network
-        self._interactions = interactions
-        self._should_stop = should_stop
-        self._stack = stack
-        self._seed = seed
-
-    def save(self, iteration: int) -> None:
-        """Keeps the policy as it is after an iteration."""
-        save_policy(
-            self._run.policy(iteration), self._network, iteration, self._interactions(iteration)
-        )
-
-    def score(
-        self, name: str, iteration: int | None, protocol: EvaluationProtocol
-    ) -> PolicyEvaluation:
-        """Plays, and writes the card under a name; iteration None is the random player."""
-        evaluator = PolicyEvaluator(self._source, protocol, self._stack, self._seed)
-        if iteration is None:
-            evaluation = evaluator.evaluate(None, None, self._should_stop)
-        else:
-            checkpoint = self._run.policy(iteration).relative_to(self._run.path)
-            origin = Origin(str(checkpoint), iteration, self._interactions(iteration))
-            evaluation = evaluator.evaluate(self._network, origin, self._should_stop)
-        write_card(self._run.evaluation(name), evaluation.card())
-        return evaluation
-
-    def show(self, name: str, evaluation: PolicyEvaluation) -> None:
-        """Writes videos of an evaluation's episodes under a name."""
-        for _ in write_play(self._run.videos, name, evaluation):
-            pass
-
-
-@gin.configurable(denylist=["scorer", "schedule"])
+@gin.configurable(denylist=["scorer", "schedule", "beside"])
 class EvaluationPhase:
     """See `Phase`: the original's evaluation after every iteration; keeps the policy, too.
 
     Its protocol is bound in gin's scope `in_training`. The first temperature with the first kind of
     start is the main one; the others are reported beside it.
 
+    With `background` the policy that was kept is evaluated while the next iteration goes on, and
+    the phase of that iteration waits for the scores and hands them over as the previous one's. Only
+    the last iteration has nothing to go on beside it. What is still to be evaluated is told by the
+    cards that are missing, so that a run that was killed does it later.
+
     Args:
         scorer: plays the real game.
         schedule: of the run.
+        beside: where an evaluation runs while the loop goes on.
         every: evaluate in every so many iterations, and in the last; 0: never.
         temperatures: at which the policy plays.
         noops: which starts: with steps without action (True), without (False).
+        background: evaluate beside the loop; the scores are the same.
     """
 
     name = "evaluation"
@@ -111,13 +58,17 @@ class EvaluationPhase:
         self,
         scorer: PolicyScorer,
         schedule: Plan,
+        beside: BackgroundWork,
         every: int = 1,
         temperatures: Sequence[float] = (0.5, 0.0, 1.0),
         noops: Sequence[bool] = (True, False),
+        background: bool = False,
     ) -> None:
         self._scorer = scorer
         self._schedule = schedule
+        self._beside = beside
         self._every = every
+        self._background = background
         self._protocols = protocol_grid(protocol_for(IN_TRAINING), temperatures, noops)
         self._iteration = 0
 
@@ -125,32 +76,86 @@ class EvaluationPhase:
         """See `Phase`."""
         return len(self._parts(iteration))
 
+    def num_evaluations(self, iteration: int) -> int:
+        """How often the policy of an iteration is evaluated."""
+        return len(self._protocols) if is_due(iteration, self._every, self._schedule) else 0
+
     def global_step(self) -> int:
         """See `Phase`."""
         return self._iteration
 
     def run(self, iteration: int, step: int) -> Iterator[Advance]:
         """See `Phase`."""
-        self._iteration = iteration
         yield from _run_parts(self._parts(iteration), step)
 
     def _parts(self, iteration: int) -> list[_Part]:
         parts: list[_Part] = [functools.partial(self._save, iteration)]
-        if is_due(iteration, self._every, self._schedule):
+        if self._is_beside(iteration - 1):
+            parts += [functools.partial(self._collect, iteration - 1, p) for p in self._protocols]
+        if self._is_beside(iteration):
+            parts.append(functools.partial(self._begin, iteration))
+        elif self.num_evaluations(iteration):
             parts += [functools.partial(self._evaluate, iteration, p) for p in self._protocols]
         return parts
 
+    def _is_beside(self, iteration: int) -> bool:
+        """Whether the policy of an iteration is evaluated while the next one goes on."""
+        has_next = 1 <= iteration < self._schedule.iterations
+        return self._background and has_next and self.num_evaluations(iteration) > 0
+
     def _save(self, iteration: int) -> Advance:
+        if self._is_beside(iteration):  # Cards of a policy that is now made again say nothing.
+            for protocol in self._protocols:
+                self._scorer.forget(self._card_name(iteration, protocol))
         self._scorer.save(iteration)
         return Advance(0, {})
 
     def _evaluate(self, iteration: int, protocol: EvaluationProtocol) -> Advance:
-        suffix = "" if protocol is self._protocols[0] else _suffix(protocol)
-        card = f"iteration_{iteration:03d}{suffix}"
-        evaluation = self._scorer.score(card, iteration, protocol)
-        metrics = {f"{name}{suffix}": value for name, value in evaluation.metrics().items()}
-        returns = np.array([episode.raw_return for episode in evaluation.episodes])
-        return Advance(0, metrics, histograms={f"scores{suffix}": returns})
+        name = self._card_name(iteration, protocol)
+        evaluation = self._scorer.score(name, iteration, protocol)
+        return self._scores(iteration, protocol, evaluation.card())
+
+    def _begin(self, iteration: int) -> Advance:
+        """Starts what has no card yet."""
+        names = {self._card_name(iteration, protocol): protocol for protocol in self._protocols}
+        missing = {name: p for name, p in names.items() if self._scorer.card(name) is None}
+
+        def work(cancelled: Callable[[], bool]) -> None:
+            with contextlib.suppress(EvaluationStopped):  # No card, and so it is done again.
+                for name, protocol in missing.items():
+                    self._scorer.score_saved(name, iteration, protocol, cancelled)
+
+        if missing:
+            self._scorer.prepare_copy()
+            self._beside.start(f"the evaluation of iteration {iteration}", work)
+        return Advance(0, {})
+
+    def _collect(self, iteration: int, protocol: EvaluationProtocol) -> Advance:
+        """Waits for the scores of the previous iteration; does anew what a kill has ended."""
+        name = self._card_name(iteration, protocol)
+        self._wait()
+        if self._scorer.card(name) is None:
+            self._begin(iteration)
+            self._wait()
+        card = self._scorer.card(name)
+        assert card is not None, f"{name} was evaluated without an error, and has no card."
+        return self._scores(iteration, protocol, card)._replace(previous=True)
+
+    def _wait(self) -> None:
+        if not self._beside.wait(self._scorer.should_stop):
+            raise EvaluationStopped
+
+    def _scores(self, iteration: int, protocol: EvaluationProtocol, card: Card) -> Advance:
+        self._iteration = iteration
+        suffix = self._suffix(protocol)
+        metrics = {f"{name}{suffix}": value for name, value in card.metrics().items()}
+        return Advance(0, metrics, histograms={f"scores{suffix}": np.array(card.returns)})
+
+    def _card_name(self, iteration: int, protocol: EvaluationProtocol) -> str:
+        return f"iteration_{iteration:03d}{self._suffix(protocol)}"
+
+    def _suffix(self, protocol: EvaluationProtocol) -> str:
+        return "" if protocol is self._protocols[0] else _suffix(protocol)
 
 
 @gin.configurable(denylist=["scorer", "schedule"])

@@ -24,15 +24,12 @@ from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.collection_phase import CollectionPhase
 from simple_tf.training.configuration import parsed_bindings
 from simple_tf.training.devices import Devices
-from simple_tf.training.evaluation_phase import (
-    EvaluationPhase,
-    FinalEvaluationPhase,
-    PolicyScorer,
-)
+from simple_tf.training.evaluation_phase import EvaluationPhase, FinalEvaluationPhase
 from simple_tf.training.loop_run import LoopRun
 from simple_tf.training.networks import build_policy, build_world_model
 from simple_tf.training.phase import Phase
 from simple_tf.training.policy_phase import PolicyPhase
+from simple_tf.training.policy_scorer import PolicyScorer
 from simple_tf.training.position import Position
 from simple_tf.training.random_play import describe_game
 from simple_tf.training.real_play_phase import RealPlayPhase
@@ -176,7 +173,7 @@ class Experiment(LoopRun):
         )
         evaluations: tuple[Phase, ...] = (
             WorldModelEvaluationPhase(evaluator, self.directory, store, schedule),
-            EvaluationPhase(scorer, schedule),
+            EvaluationPhase(scorer, schedule, self.beside),
             FinalEvaluationPhase(scorer, schedule),
         )
         return [

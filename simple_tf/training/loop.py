@@ -11,7 +11,7 @@ import gin
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.metrics import MetricsLog, RunningMean, SilentLog
 from simple_tf.training.phase import Advance, Phase
-from simple_tf.training.position import Position, Stopwatch
+from simple_tf.training.position import PREVIOUS, Position, Stopwatch
 from simple_tf.training.progress import ProgressLine
 from simple_tf.training.schedule import Plan
 
@@ -122,6 +122,9 @@ class SimpleLoop:
                 self._stopwatch.lap()
                 is_last, stop = advance.step == size, self._should_stop()
                 save = self._is_time_to_save(phase, is_last, stop)
+                if advance.previous:
+                    self._write_previous(phase, advance)
+                    advance = advance._replace(metrics={})
                 if records.add(advance) or is_last or save:
                     self._write(phase, advance.step, records.take())
                 self._show(phase, advance)
@@ -154,6 +157,7 @@ class SimpleLoop:
         self._on_iteration(position)
         position.finished = position.iteration == self._schedule.iterations
         if not position.finished:
+            position.interactions_before = position.interactions
             position.iteration += 1
             position.phase = self._order[0]
             position.summary = {}
@@ -164,6 +168,20 @@ class SimpleLoop:
                 {name: value for name, value in metrics.items() if math.isfinite(value)}
             )
             self._log.write(self._place(phase.name, step), metrics, phase.global_step())
+
+    def _write_previous(self, phase: Phase, advance: Advance) -> None:
+        """Writes what the iteration before would have written, had it waited."""
+        position = self._position
+        metrics = {f"{phase.name}/{name}": value for name, value in advance.metrics.items()}
+        for name, value in metrics.items():
+            if math.isfinite(value):
+                position.summary[f"{PREVIOUS}{name}"] = value
+        place = {
+            **self._place(phase.name, advance.step),
+            "iteration": position.iteration - 1,
+            "interactions": position.interactions_before,
+        }
+        self._log.write(place, metrics, phase.global_step())
 
     def _show(self, phase: Phase, advance: Advance) -> None:
         """Pictures and distributions go to TensorBoard only."""

@@ -13,6 +13,7 @@ import gin
 import tensorflow as tf
 
 from simple_tf.training import screen
+from simple_tf.training.background_work import BackgroundWork
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.interruption import Interruption
 from simple_tf.training.loop import SimpleLoop
@@ -56,6 +57,7 @@ class LoopRun(abc.ABC):
         self._checkpoints = checkpoints
         self._columns = columns
         self.workers = workers or Workers()
+        self.beside = BackgroundWork()
         self._position = Position()
 
     def run(self) -> str | None:
@@ -67,7 +69,7 @@ class LoopRun(abc.ABC):
         position = self._position = self._restored_position()
         game, seed = self._description.game, self._description.seed
         self._say(screen.opening(game, seed, self._schedule, position, self._columns))
-        with Interruption() as interruption, self._log(position) as log:
+        with Interruption() as interruption, self._log(position) as log, self.beside:
             loop = self._loop(position, log, interruption.requested)
             self._keep_configuration()
             finished = loop.run()
@@ -75,6 +77,7 @@ class LoopRun(abc.ABC):
             if finished:
                 self._close(position)
                 return None
+            self.beside.check()  # Whether it was this that ended the loop.
         # It may have reached another worker only.
         stopped_by = interruption.signal_name or signal.SIGTERM.name
         self._say(screen.interrupted(stopped_by, position))
@@ -141,7 +144,7 @@ class LoopRun(abc.ABC):
             self._checkpoints,
             log,
             position,
-            lambda: workers.any(should_stop()),
+            lambda: workers.any(should_stop() or self.beside.failed),
             lambda: non_finite(self._variables()),
             on_iteration=lambda place: self._say(
                 screen.iteration(place, self._schedule, self._columns)

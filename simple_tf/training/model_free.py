@@ -15,17 +15,14 @@ from simple_tf.training import rainbow_learner, screen  # noqa: F401  # Known to
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.configuration import parsed_bindings
 from simple_tf.training.devices import STRATEGIES, Devices
-from simple_tf.training.evaluation_phase import (
-    EvaluationPhase,
-    FinalEvaluationPhase,
-    PolicyScorer,
-)
+from simple_tf.training.evaluation_phase import EvaluationPhase, FinalEvaluationPhase
 from simple_tf.training.initial_policy import InitialPolicy
 from simple_tf.training.learning_phase import LearningPhase
 from simple_tf.training.loop_run import LoopRun
 from simple_tf.training.model_free_learners import ModelFreeLearner
 from simple_tf.training.model_free_schedule import ModelFreeSchedule
 from simple_tf.training.phase import Phase
+from simple_tf.training.policy_scorer import PolicyScorer
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDescription, RunDirectory
 
@@ -128,6 +125,6 @@ class ModelFreeExperiment(LoopRun):
         )
         return [
             LearningPhase(self.learner, self.schedule),
-            EvaluationPhase(scorer, self.schedule),
+            EvaluationPhase(scorer, self.schedule, self.beside),
             FinalEvaluationPhase(scorer, self.schedule),
         ]

@@ -19,6 +19,7 @@ class Advance(NamedTuple):
         images: pictures to show, uint8 [H, W, C], by name.
         histograms: values whose distribution to show, by name.
         interactions: real steps played in this piece that count; the loop adds them up.
+        previous: whether the metrics are those of the iteration before, which come late.
     """
 
     step: int
@@ -26,6 +27,7 @@ class Advance(NamedTuple):
     images: Mapping[str, np.ndarray] = MappingProxyType({})
     histograms: Mapping[str, np.ndarray] = MappingProxyType({})
     interactions: int = 0
+    previous: bool = False
 
 
 class Phase(Protocol):

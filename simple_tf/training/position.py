@@ -6,6 +6,8 @@ import dataclasses
 import time
 from typing import Any
 
+PREVIOUS = "previous/"
+
 
 @dataclasses.dataclass
 class Position:
@@ -16,9 +18,11 @@ class Position:
         phase: name of the phase.
         step: how much of the phase is done.
         interactions: real steps played in all finished collections.
+        interactions_before: the same by the end of the iteration before.
         seconds: time worked so far, over all starts of the run.
         metric_lines: lines of `metrics.jsonl` that belong to the work so far.
-        summary: the current iteration's latest metrics, and seconds per phase.
+        summary: the current iteration's latest metrics, and seconds per phase; metrics of the
+            iteration before that have come late are in it with `PREVIOUS` in front.
         finished: whether everything is done.
     """
 
@@ -26,6 +30,7 @@ class Position:
     phase: str = "collection"
     step: int = 0
     interactions: int = 0
+    interactions_before: int = 0
     seconds: float = 0.0
     metric_lines: int = 0
     summary: dict[str, float] = dataclasses.field(default_factory=dict)

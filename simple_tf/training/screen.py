@@ -9,7 +9,7 @@ from pathlib import Path
 
 from simple_tf.evaluation.card import read_card
 from simple_tf.evaluation.paper_scores import SD, load_paper_scores
-from simple_tf.training.position import Position
+from simple_tf.training.position import PREVIOUS, Position
 from simple_tf.training.run_directory import RunDirectory
 from simple_tf.training.schedule import Plan
 
@@ -56,12 +56,29 @@ def opening(
 def iteration(
     position: Position, schedule: Plan, columns: Sequence[Column] = SIMPLE_COLUMNS
 ) -> str:
-    """One line of the table, about the iteration that has just ended."""
+    """One line of the table, about the iteration that has just ended.
+
+    Before it comes another about the iteration before, if there is late news of that.
+    """
     cells = [_number(_find(position.summary, metric)).rjust(width) for _, width, metric in columns]
-    return (
+    line = (
         f"{position.iteration:>4}/{schedule.iterations:<4}  {position.interactions:>12,}  "
         f"{'  '.join(cells)}  {duration(position.seconds)}"
     )
+    late = any(name.startswith(PREVIOUS) for name in position.summary)
+    return f"{_late(position, schedule, columns)}\n{line}" if late else line
+
+
+def _late(position: Position, schedule: Plan, columns: Sequence[Column]) -> str:
+    values = [_find(position.summary, f"{PREVIOUS}{metric}") for _, _, metric in columns]
+    widths = [width for _, width, _ in columns]
+    cells = [
+        f"{'' if math.isnan(value) else _number(value):>{width}}"
+        for value, width in zip(values, widths, strict=True)
+    ]
+    place = f"{position.iteration - 1:>4}/{schedule.iterations:<4}"
+    played = f"{position.interactions_before:>12,}"
+    return f"{place}  {played}  {'  '.join(cells)}  (evaluated meanwhile)"
 
 
 def interrupted(signal_name: str | None, position: Position) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import tempfile
@@ -69,15 +70,20 @@ def _check_names(sweep: Sweep) -> None:
 
 
 def _check_writable(directory: Path) -> int:
-    """Returns the bytes that are free there."""
+    """Returns the bytes that are free there; leaves nothing behind."""
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
         # Not os.access: the superuser may write everywhere, but not on a read-only volume.
         with tempfile.TemporaryFile(dir=directory):
             pass
+        return shutil.disk_usage(directory).free
     except OSError as error:
         raise SweepError(f"Runs cannot be written to {directory}: {error.strerror}.") from error
-    return shutil.disk_usage(directory).free
+    finally:
+        for path in missing:
+            with contextlib.suppress(OSError):  # Somebody has begun to use it.
+                path.rmdir()
 
 
 def _check_configuration(sweep: Sweep, configuration: Configuration) -> int:

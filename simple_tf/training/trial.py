@@ -15,7 +15,7 @@ from simple_tf.evaluation.protocol import FINAL, IN_TRAINING, EvaluationProtocol
 from simple_tf.resident_memory import peak_bytes
 from simple_tf.training.arithmetic import Arithmetic, count_arithmetic, simulated_step
 from simple_tf.training.checkpoints import RunCheckpoints
-from simple_tf.training.evaluation_phase import FinalEvaluationPhase
+from simple_tf.training.evaluation_phase import EvaluationPhase, FinalEvaluationPhase
 from simple_tf.training.experiment import Experiment
 from simple_tf.training.phase import Advance
 from simple_tf.training.policy_files import save_policy
@@ -238,13 +238,13 @@ class _Trial:
     def _occasions(self) -> dict[str, int]:
         """How often the run does what it does not do in every iteration."""
         iterations = range(1, self._experiment.schedule.iterations + 1)
-        final = self._phases["final_evaluation"]
+        evaluation, final = self._phases["evaluation"], self._phases["final_evaluation"]
+        assert isinstance(evaluation, EvaluationPhase)
         assert isinstance(final, FinalEvaluationPhase)
         final_parts = final.size(iterations[-1])
         return {
             "comparisons": sum(map(self._phases["world_model_evaluation"].size, iterations)),
-            # The first part of each keeps the policy.
-            "evaluations": sum(self._phases["evaluation"].size(i) - 1 for i in iterations),
+            "evaluations": sum(map(evaluation.num_evaluations, iterations)),
             "finals": final_parts - int(final.random_player),
             "final_randoms": int(final.random_player),
             "videos": 2 * int(final.videos),

@@ -29,14 +29,14 @@ SMALL = (
 )
 
 
-def _start_workers(run):
+def _start_workers(run, *bindings):
     with socket.socket() as first, socket.socket() as second:
         for one in (first, second):
             one.bind(("localhost", 0))
         addresses = [f"localhost:{one.getsockname()[1]}" for one in (first, second)]
     return [
         subprocess.Popen(
-            [*killed_runs.command(run, *SMALL), "--strategy=multi_worker"],
+            [*killed_runs.command(run, *SMALL, *bindings), "--strategy=multi_worker"],
             env={**os.environ, "TF_CONFIG": _config(addresses, index)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -85,3 +85,15 @@ def test_two_workers_finish_a_run_that_one_process_began(tmp_path):
     assert not other  # The chief speaks for both.
     assert len(killed_runs.episodes(run)) == len(list(run.glob("episodes/*/*.tfrecord")))
     assert (run / "report").is_dir()
+
+
+def test_the_chief_evaluates_beside_the_loop_while_all_go_on(tmp_path):
+    run = tmp_path / "run"
+    bindings = ("Schedule.iterations=2", "EvaluationPhase.background=True")
+    workers = _start_workers(run, *bindings)
+    (printed, errors), (other, _) = [worker.communicate() for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], printed + errors
+    assert printed.count("(evaluated meanwhile)") == 1
+    assert not other
+    cards = {path.stem for path in (run / "evaluations").iterdir()}
+    assert cards == {"iteration_001", "iteration_002", "final", "random"}

@@ -59,6 +59,16 @@ def test_a_line_of_the_table_shows_the_main_score_and_what_is_missing():
     assert cells == ["2/15", "19,200", "0.1235", "0.5", "-", "-", "-20.25", "0:01:01"]
 
 
+def test_late_scores_are_shown_with_their_own_iteration():
+    position = Position(iteration=2, interactions=19_200, interactions_before=12_800, seconds=61.0)
+    position.summary = {"policy/return": 0.25, "previous/evaluation/mean_score": -20.25}
+    late, line = screen.iteration(position, SCHEDULE).splitlines()
+    assert late.split() == ["1/15", "12,800", "-20.25", "(evaluated", "meanwhile)"]
+    assert line.split() == ["2/15", "19,200", "-", "-", "0.25", "-", "-", "0:01:01"]
+    title = screen.opening("pong", 3, SCHEDULE, Position()).splitlines()[1]
+    assert late.index("-20.25") + len("-20.25") == title.index("real score") + len("real score")
+
+
 def test_the_closing_compares_with_random_and_with_the_paper(tmp_path):
     run = RunDirectory(tmp_path)
     write_card(run.evaluation("random"), _card("random", (0.0, 0.0), None))

@@ -14,7 +14,7 @@ from simple_tf.training.configuration import ConfigurationError, configure, pars
 from simple_tf.training.program import check_program, program_of
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.sweep import SweepError, read_sweep
-from simple_tf.training.sweep_check import check_sweep
+from simple_tf.training.sweep_check import _check_writable, check_sweep
 
 LAUNCH = Path(__file__).resolve().parents[2] / "launch"
 
@@ -175,6 +175,14 @@ def test_what_no_run_could_begin_with_is_found_first(sweep_of, old, new, error, 
     assert old in SMOKE
     with pytest.raises(error, match=message):
         check_sweep(sweep_of(SMOKE.replace(old, new)))
+
+
+def test_trying_to_write_leaves_nothing_behind(tmp_path):
+    there = tmp_path / "there"
+    there.mkdir()
+    assert _check_writable(there / "runs" / "deeper") > 0
+    assert _check_writable(there) > 0
+    assert list(tmp_path.rglob("*")) == [there]
 
 
 def test_the_run_of_another_configuration_in_the_way_is_found(sweep_of, tmp_path):
