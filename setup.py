@@ -56,7 +56,10 @@ setup(
     ],
     extras_require={
         "gpu": ["tensorflow[and-cuda]==2.15.1"],
-        "baselines": ["dm-reverb==0.14.0"],  # The release that works with TensorFlow 2.15.
+        # The release that works with TensorFlow 2.15; there are wheels for this platform alone.
+        "baselines": [
+            "dm-reverb==0.14.0; sys_platform == 'linux' and platform_machine == 'x86_64'"
+        ],
         "dev": [
             "kubernetes-validate>=1.29",  # Carries the API's schemas: the test needs no cluster.
             "mypy>=1.10",

@@ -4,12 +4,14 @@ r"""How fast do the model-free learners learn? End to end, and a PPO update agai
 
 PPO: updates with the original's network and sizes, 16 games x 50 steps and 7 minibatches of 320.
 The same games in one group (the policy waits for the emulators and they for it) and in two (each
-thinks or plays while the other does) take turns. Then the processor time of acting and of learning
+thinks or plays while the other does) take turns, with what is idle meanwhile: how long the policy
+waits for the emulators, and which share of the cores nobody uses (on a machine that does nothing
+else; with one core nothing can overlap). Then the processor time of acting and of learning
 alone, beside what the original took for both on one core, both divided by the machine's rate of
 multiplying matrices: other load on the machine changes processor time little.
 
-Rainbow: interactions per second while it learns, how long its learner waits for samples, and what
-of a step is spent on what.
+Rainbow: interactions per second while it learns, how long its learner waits for samples and for the
+emulator, which share of the cores is idle, and what of a step is spent on what.
 """
 
 from __future__ import annotations
@@ -18,15 +20,18 @@ import simple_tf  # noqa: F401  # Before TensorFlow: sets what it needs at start
 
 # isort: split
 import functools
+import os
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import gin
 import numpy as np
 import tensorflow as tf
 from absl import app, flags
+from idle import IdleWatch  # Beside this file.
 
 from simple_tf.agents.draws import fold_in
 from simple_tf.agents.interleaved import collect_interleaved
@@ -81,16 +86,29 @@ def _trainer(groups: int) -> PPOTrainer:
     )
 
 
-def _rate(trainer: PPOTrainer) -> float:
-    """Interactions per second."""
-    trainer.environment.take_finished()
-    begin = time.perf_counter()
-    trainer.train(_UPDATES.value)
-    return trainer.environment.take_finished().interactions / (time.perf_counter() - begin)
+class Rate(NamedTuple):
+    """Interactions per second, and what was idle meanwhile."""
+
+    per_second: float
+    watch: IdleWatch
 
 
-def _playing_rate(trainer: PPOTrainer) -> float:
-    """Interactions per second without learning."""
+def _measured(trainer: PPOTrainer, work: Callable[[], object]) -> Rate:
+    environment = trainer.environment
+    environment.take_finished()
+    with IdleWatch([group.games.batch for group in environment.groups]) as watch:
+        work()
+        played = environment.take_finished().interactions
+    return Rate(played / watch.seconds, watch)
+
+
+def _rate(trainer: PPOTrainer) -> Rate:
+    """Playing and learning."""
+    return _measured(trainer, lambda: trainer.train(_UPDATES.value))
+
+
+def _playing_rate(trainer: PPOTrainer) -> Rate:
+    """Without learning."""
     environment = trainer.environment
     play = _compiled(
         lambda: (
@@ -100,11 +118,7 @@ def _playing_rate(trainer: PPOTrainer) -> float:
         )
     )
     play()
-    environment.take_finished()
-    begin = time.perf_counter()
-    for _ in range(_UPDATES.value):
-        play()
-    return environment.take_finished().interactions / (time.perf_counter() - begin)
+    return _measured(trainer, lambda: [play() for _ in range(_UPDATES.value)])
 
 
 def measure_ppo() -> None:
@@ -114,14 +128,24 @@ def measure_ppo() -> None:
         trainer.train(1)
     for what, rate in (("playing alone", _playing_rate), ("end to end", _rate)):
         rates = {groups: rate(trainer) for groups, trainer in trainers.items()}
+        one, two = (rates[groups].per_second for groups in (1, 2))
         print(
-            f"PPO, {what}: {rates[1]:.0f} interactions/s in one group, {rates[2]:.0f} in two "
-            f"({rates[2] / rates[1]:.2f} x)",
-            flush=True,
+            f"PPO, {what}: {one:.0f} interactions/s in one group, {two:.0f} in two "
+            f"({two / one:.2f} x)"
         )
+        for groups, (_, watch) in rates.items():
+            print(f"  {('one group', 'two groups')[groups - 1]}: {_idle(watch)}", flush=True)
     _compare_update(trainers[2])
     for trainer in trainers.values():
         trainer.environment.close()
+
+
+def _idle(watch: IdleWatch) -> str:
+    cores = len(os.sched_getaffinity(0))
+    return (
+        f"waits for the emulators {watch.waiting_for_games:.1%} of the time; {watch.idle:.1%} of "
+        f"{cores} cores idle"
+    )
 
 
 def _compare_update(trainer: PPOTrainer) -> None:
@@ -162,9 +186,8 @@ def measure_rainbow() -> None:
     with tempfile.TemporaryDirectory() as folder:
         learner = RainbowInRealGame(find_game(_GAME.value), 0, Path(folder) / "replay")
         learner.train(3 * _WARM_UP)  # Fills the replay, and compiles.
-        begin = time.perf_counter()
-        metrics = learner.train(_RAINBOW_STEPS.value)
-        seconds = time.perf_counter() - begin
+        with IdleWatch([learner._group.games.batch]) as watch:
+            metrics = learner.train(_RAINBOW_STEPS.value)
         trainer = learner._trainer
         sample = trainer.replay.sample()
         training = _processor_seconds(lambda: trainer._train_step(sample)[0].numpy(), 10)
@@ -172,9 +195,9 @@ def measure_rainbow() -> None:
         acting = _processor_seconds(lambda: trainer._best_action(observation).numpy(), 50)
         learner.close()
     print(
-        f"Rainbow, end to end: {_RAINBOW_STEPS.value / seconds:.0f} interactions/s, "
-        f"{metrics['training_steps']:.2f} training steps each; the learner waits for samples "
-        f"{metrics['waiting']:.1%} of the time\n"
+        f"Rainbow, end to end: {_RAINBOW_STEPS.value / watch.seconds:.0f} interactions/s, "
+        f"{metrics['training_steps']:.2f} training steps each\n"
+        f"  the learner waits for samples {metrics['waiting']:.1%} of the time; {_idle(watch)}\n"
         f"  processor time: {1000 * training:.0f} ms for a training step, {1000 * acting:.1f} ms "
         "to act"
     )

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source launch/environment.sh
-ensure_environment dev
+ensure_environment dev,baselines  # Reverb, too: without it Rainbow's tests could only be skipped.
 
 .venv/bin/ruff check .
 .venv/bin/ruff format --check --quiet .

@@ -16,6 +16,7 @@ from simple_tf.training.configuration import configure
 from simple_tf.training.devices import STRATEGIES, choose_devices
 from simple_tf.training.estimate import estimate_run
 from simple_tf.training.experiment import Experiment
+from simple_tf.training.program import LOOP, check_program
 from simple_tf.training.run_directory import RESUME
 from simple_tf.training.workers import losses_explained
 
@@ -62,6 +63,7 @@ def _knows_where(values: dict[str, Any]) -> bool:
 
 def main(_: list[str]) -> int:
     devices = choose_devices(_STRATEGY.value, _REPLICAS.value)
+    check_program(LOOP, _GIN_FILE.value, _GIN_BINDINGS.value)
     configure(_GIN_FILE.value, _GIN_BINDINGS.value)
     if _ESTIMATE.value:
         print(estimate_run(_GAME.value, _SEED.value))

@@ -12,8 +12,10 @@ from absl import flags
 from simple_tf.reporting.writing import write_report
 from simple_tf.training import command_line
 from simple_tf.training.configuration import configure
+from simple_tf.training.devices import STRATEGIES, choose_devices
 from simple_tf.training.initial_policy import InitialPolicy
-from simple_tf.training.model_free import ModelFreeExperiment
+from simple_tf.training.model_free import ModelFreeExperiment, possible_strategies
+from simple_tf.training.program import MODEL_FREE, check_program
 from simple_tf.training.run_directory import RESUME
 
 _GAME = flags.DEFINE_string(
@@ -30,6 +32,19 @@ _RESUME = flags.DEFINE_enum(
 _INIT_FROM = flags.DEFINE_string(
     "init_from", None, "A run, of SimPLe for instance, whose latest policy is to learn on."
 )
+_STRATEGY = flags.DEFINE_enum(
+    "strategy",
+    "auto",
+    STRATEGIES,
+    "What to compute with: PPO with cpu, gpu or multi_gpu, Rainbow with cpu or gpu; a run may be "
+    "resumed with another. auto: the most there is.",
+)
+_REPLICAS = flags.DEFINE_integer(
+    "replicas",
+    0,
+    "How many GPUs (multi_gpu), or logical devices (cpu), share PPO's learning; 0: all, or 1.",
+    lower_bound=0,
+)
 _GIN_FILE = flags.DEFINE_multi_string(
     "gin_file", ["ppo.gin"], "Paths, or names of files that ship with the package."
 )
@@ -41,9 +56,11 @@ _GIN_BINDINGS = flags.DEFINE_multi_string(
 def main(_: list[str]) -> int:
     initial = InitialPolicy.of_run(Path(_INIT_FROM.value)) if _INIT_FROM.value else None
     taken_over = initial.bindings if initial else ()
+    check_program(MODEL_FREE, _GIN_FILE.value, _GIN_BINDINGS.value)
     configure(_GIN_FILE.value, [*taken_over, *_GIN_BINDINGS.value])
+    devices = choose_devices(_STRATEGY.value, _REPLICAS.value, possible_strategies())
     experiment = ModelFreeExperiment(
-        _GAME.value, _SEED.value, Path(_OUTPUT_DIR.value), _RESUME.value, initial
+        _GAME.value, _SEED.value, Path(_OUTPUT_DIR.value), _RESUME.value, initial, devices=devices
     )
     stopped_by = experiment.run()
     if stopped_by is None:

@@ -96,6 +96,15 @@ def test_two_workers_do_the_work_of_one_and_only_the_chief_saves(work):
     assert history == [4, 4, 10, 9, 1]  # Of all workers.
 
 
+def test_in_the_real_game_replicas_share_what_was_played_together(tmp_path):
+    directory = tmp_path / "real"
+    directory.mkdir()
+    _check_ended_well(_start("replicas", directory))
+    one = _read(directory, "one")
+    assert len({metrics["loss"] for metrics in one["fresh"] + one["resumed"]}) == 3
+    _assert_same(_read(directory, "two"), one)
+
+
 def test_a_variable_of_replicas_is_saved_as_any_other(tmp_path):
     ours, plain = ReplicaVariable([2, 3], tf.uint8), tf.Variable(tf.zeros([2, 3], tf.uint8))
     ours.assign(tf.constant([[1, 2, 3], [4, 5, 255]], tf.uint8))

@@ -1,5 +1,7 @@
 """A small world model and a policy in it, trained by one replica, by two, or by two workers.
 
+MODEL may also be `real`: then it is PPO in a real game, without a model.
+
     python tests/split_work.py replicas MODEL DIR   one replica, and two on logical devices
     python tests/split_work.py worker MODEL DIR     a worker, as TF_CONFIG says; after the former
 
@@ -24,6 +26,8 @@ from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.starts import StartSampler
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
+from simple_tf.envs.atari import AtariSource
+from simple_tf.envs.settings import AtariSettings
 from simple_tf.envs.simulated_environment import SimulatedEnvironment
 from simple_tf.models.bits import BitOptions
 from simple_tf.models.heads import SoftmaxHead
@@ -35,11 +39,13 @@ from simple_tf.models.trainer import WorldModelTrainer
 from simple_tf.replicas import position_of_process
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.devices import Devices, choose_devices
+from simple_tf.training.model_free_learners import PPOInRealGame
 from simple_tf.training.workers import Workers
 
 SHAPE = (10, 9, 1)
 ACTIONS = 3
 BATCH = 4
+REAL = AtariSettings(frame_shape=(10, 9, 1))
 
 Metrics = list[dict[str, float]]
 
@@ -71,6 +77,16 @@ def patch() -> WorldModel:
         sampling=ScheduledSampling("exponential", 4),
     )
 
+
+REAL_GAME = """
+PPOTrainer.optimizer = @policy_adam()
+PPOTrainer.collect_steps = 6
+RealEnvironment.num_slots = 4
+RealEnvironment.num_workers = 0
+build_policy.network = @PolicyNetwork
+PolicyNetwork.filters = 2
+PolicyNetwork.hidden_size = 8
+"""
 
 MODELS = {"stochastic": stochastic, "patch": patch}
 
@@ -113,6 +129,19 @@ class Work:
         return [{name: float(value) for name, value in metrics.items()} for metrics in history]
 
 
+class RealWork:
+    """PPO in a real game."""
+
+    def __init__(self) -> None:
+        self.learner = PPOInRealGame(AtariSource("pong", REAL), 3, Path())
+        self.objects = self.learner.checkpoint()
+
+    def do(self, world_model_steps: int, policy_updates: int) -> Metrics:
+        """Trains the policy; as `Work`."""
+        del world_model_steps
+        return [dict(self.learner.train(1)) for _ in range(policy_updates)]
+
+
 def make_store(directory: Path) -> EpisodeStore:
     """A store with an episode of noise, made if it is not there."""
     if directory.exists():
@@ -129,10 +158,10 @@ def make_store(directory: Path) -> EpisodeStore:
     return store
 
 
-def build(devices: Devices, kind: str, directory: Path) -> Work:
+def build(devices: Devices, kind: str, directory: Path) -> Work | RealWork:
     """Makes everything on some devices."""
     with devices.strategy.scope():
-        return Work(kind, make_store(directory / "store"))
+        return RealWork() if kind == "real" else Work(kind, make_store(directory / "store"))
 
 
 def replicas(kind: str, directory: Path) -> None:
@@ -167,4 +196,5 @@ def write(path: Path, fresh: Metrics, resumed: Metrics) -> None:
 
 if __name__ == "__main__":
     gin.bind_parameter("PPOLearner.minibatch_steps", 3)
+    gin.parse_config(REAL_GAME)
     {"replicas": replicas, "worker": worker}[sys.argv[1]](sys.argv[2], Path(sys.argv[3]))

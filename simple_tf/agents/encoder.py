@@ -18,13 +18,14 @@ MakeInitializer = Callable[[int], tf.keras.initializers.Initializer]
 
 
 class Encoder(tf.keras.layers.Layer):
-    """Convolutions without padding, flattened; pixels are divided by 255.
+    """Convolutions, flattened; pixels are divided by 255.
 
     Args:
         observation_shape: (K, height, width, channels).
         convolutions: one after the other, each with ReLU.
         initializer: of the kernels.
         seed: of the initial weights.
+        padding: of all convolutions, "valid" (none) or "same".
 
     Attributes:
         size: features of one observation.
@@ -36,6 +37,7 @@ class Encoder(tf.keras.layers.Layer):
         convolutions: Sequence[Convolution],
         initializer: MakeInitializer,
         seed: int,
+        padding: str = "valid",
     ) -> None:
         super().__init__(name="encoder")
         frames, height, width, channels = observation_shape
@@ -43,21 +45,21 @@ class Encoder(tf.keras.layers.Layer):
         self.convs = []
         shape = (height, width, frames * channels)
         for number, (filters, kernel, stride) in enumerate(convolutions):
-            if min(shape[:2]) < kernel:
+            if padding == "valid" and min(shape[:2]) < kernel:
                 raise ValueError(f"Frames of {height}x{width} are too small for {convolutions}.")
             name = f"conv_{number}"
             conv = tf.keras.layers.Conv2D(
                 filters,
                 kernel,
                 stride,
+                padding,
                 activation="relu",
                 kernel_initializer=initializer(named_seed(seed, name)),
                 name=name,
             )
             conv.build((None, *shape))
             self.convs.append(conv)
-            rows, columns = ((side - kernel) // stride + 1 for side in shape[:2])
-            shape = (rows, columns, filters)
+            shape = conv.compute_output_shape((None, *shape))[1:]
         self.size = shape[0] * shape[1] * shape[2]
         self.built = True
 

@@ -31,10 +31,21 @@ def policy_adam(
     beta_1: float = 0.85,
     beta_2: float = 0.997,
     epsilon: float = 1e-6,
+    clip_norm: float | None = None,
 ) -> tf.keras.optimizers.Optimizer:
     """Returns Adam with the original's settings.
 
     Epsilon is added to the root of the *uncorrected* second moment ("epsilon hat"), in Keras as
     in the original.
+
+    Args:
+        learning_rate: a number, or a schedule.
+        beta_1: decay of the gradients' mean.
+        beta_2: decay of their squares' mean.
+        epsilon: see above.
+        clip_norm: largest norm of all gradients together; None: no clipping here. `PPOLearner`
+            clips by itself.
     """
-    return tf.keras.optimizers.Adam(learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+    return tf.keras.optimizers.Adam(
+        learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, global_clipnorm=clip_norm
+    )

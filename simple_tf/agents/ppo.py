@@ -19,7 +19,9 @@ from simple_tf.seeding import derive_seed_pair
 METRICS = ("return", "reward", *learner.METRICS)
 
 
-@gin.configurable(denylist=["environment", "network", "collect_experience", "seed"])
+@gin.configurable(
+    denylist=["environment", "network", "collect_experience", "split_environment", "seed"]
+)
 class PPOTrainer(tf.Module):
     """Lets a policy play and learn: an update is `collect_steps` steps, then `PPOLearner.learn`.
 
@@ -28,7 +30,7 @@ class PPOTrainer(tf.Module):
     trackable), so that a restored trainer continues as if never stopped.
 
     Made in the scope of a `tf.distribute` strategy, together with its environment, it splits the
-    environments over the replicas; the updates are those of one replica with all of them.
+    work over the replicas; the updates are those of one replica with all environments.
 
     Args:
         environment: where to play; simulated or, behind `TFPyEnvironment`, real.
@@ -42,6 +44,8 @@ class PPOTrainer(tf.Module):
             cannot compile the exchange between replicas: with several, this has no effect, and
             what compiles is the environment's step, see `SimulatedEnvironment`.
         collect_experience: plays; `interleaved.collect_interleaved` for real games in groups.
+        split_environment: whether every replica plays its part of the environments. Real games
+            belong to the process: they are played as one, and what was played is split.
         seed: root of all draws.
     """
 
@@ -55,6 +59,7 @@ class PPOTrainer(tf.Module):
         updates_per_call: int = 1,
         jit_compile: bool = False,
         collect_experience: Callable[..., Experience] = collect,
+        split_environment: bool = True,
         seed: int = 0,
     ) -> None:
         super().__init__(name="ppo_trainer")
@@ -74,10 +79,16 @@ class PPOTrainer(tf.Module):
         self.updates_per_call = updates_per_call
         self._name_iteration_when_acting = name_iteration_when_acting
         self._collect = collect_experience
+        self._split_environment = split_environment
         self._seed = derive_seed_pair(seed, "ppo")
-        self._unfinished_returns = ReplicaVariable([environment.batch_size], tf.float32)
+        self._unfinished_returns = ReplicaVariable(
+            [environment.batch_size], tf.float32, split=split_environment
+        )
         self._strategy = tf.distribute.get_strategy()
-        self._reset = on_replicas(self._strategy, lambda: environment.reset().reward)
+        self._reset = environment.reset
+        if split_environment:
+            self._reset = on_replicas(self._strategy, lambda: environment.reset().reward)
+        self._look = tf.function(self._watch, autograph=False)
         alone = self._strategy.num_replicas_in_sync == 1
         scalar = tf.TensorSpec([], tf.int32)
         self._compiled = tf.function(
@@ -109,9 +120,28 @@ class PPOTrainer(tf.Module):
             )
         return {name: totals[name] / counts[name] for name in METRICS}
 
+    def look(self) -> tf.Tensor:
+        """Plays the steps of an update without learning from them, and counts as one.
+
+        Only where the environment is not split.
+
+        Returns:
+            What was seen, [T, B, ...].
+        """
+        observations = self._look()
+        self.updates_done.assign_add(1)
+        return observations
+
     def reset_environment(self) -> None:
         """Starts new rollouts, of all replicas, whatever the old ones were at."""
         self._reset()
+
+    def _watch(self) -> tf.Tensor:
+        experience, _, _ = self._play(NO_ITERATION, fold_in(self._update_seed(), 0))
+        return experience.observations
+
+    def _update_seed(self) -> tf.Tensor:
+        return fold_in(tf.constant(self._seed), self.updates_done)
 
     def _run(self, num_updates: tf.Tensor, iteration: tf.Tensor) -> tuple[Metrics, Metrics]:
         """Runs updates in one graph; returns sums and counts of their metrics."""
@@ -130,12 +160,15 @@ class PPOTrainer(tf.Module):
         Returns:
             Sum and count of each of the metrics.
         """
-        seed = fold_in(tf.constant(self._seed), self.updates_done)
+        seed = self._update_seed()
         acting_as = iteration if self._name_iteration_when_acting else NO_ITERATION
-        experience, sums, counts = self._strategy.run(
-            self._play, args=(acting_as, fold_in(seed, 0))
-        )
-        metrics = self.learner.learn(experience, iteration, fold_in(seed, 1))
+        play = (acting_as, fold_in(seed, 0))
+        if self._split_environment:
+            experience, sums, counts = self._strategy.run(self._play, args=play)
+            metrics = self.learner.learn(experience, iteration, fold_in(seed, 1))
+        else:
+            experience, sums, counts = self._play(*play)
+            metrics = self.learner.learn_from_all(experience, iteration, fold_in(seed, 1))
         self.updates_done.assign_add(1)
         sums, counts = first(self._strategy, (sums, counts))
         ones = dict.fromkeys(metrics, tf.constant(1.0))

@@ -43,7 +43,6 @@ class RainbowTrainer(tf.Module):
         target_update_period: steps between two copies to the target network.
         final_epsilon: probability of a random action in the end.
         epsilon_decay: steps over which it falls to that from 1, once learning has begun.
-        gradient_clipping: largest norm of a gradient; None: no clipping.
         double: see `RainbowAgent`.
         seed: of actions.
     """
@@ -61,7 +60,6 @@ class RainbowTrainer(tf.Module):
         target_update_period: int = gin.REQUIRED,
         final_epsilon: float = 0.01,
         epsilon_decay: int = gin.REQUIRED,
-        gradient_clipping: float | None = None,
         double: bool = False,
         seed: int = 0,
     ) -> None:
@@ -87,7 +85,6 @@ class RainbowTrainer(tf.Module):
             optimizer,
             # TF-Agents counts training steps.
             max(target_update_period // update_period, 1),
-            gradient_clipping,
             double,
         )
         with tf.init_scope():

@@ -26,9 +26,8 @@ class RainbowAgent(categorical_dqn_agent.CategoricalDqnAgent):
         action_spec: of the environment.
         network: the one that learns.
         target_network: the one that judges what comes after; a copy now and then.
-        optimizer: any Keras optimiser.
+        optimizer: any Keras optimiser; if gradients are to be clipped, it does so.
         target_update_period: training steps between the copies.
-        gradient_clipping: largest norm of a gradient; None: no clipping.
         double: whether the learning network chooses the action after the n steps (van Hasselt
             et al., 2016), instead of the one that judges it.
     """
@@ -41,7 +40,6 @@ class RainbowAgent(categorical_dqn_agent.CategoricalDqnAgent):
         target_network: ReturnDistribution,
         optimizer: tf.keras.optimizers.Optimizer,
         target_update_period: int,
-        gradient_clipping: float | None,
         double: bool,
     ) -> None:
         self._double = double
@@ -58,7 +56,6 @@ class RainbowAgent(categorical_dqn_agent.CategoricalDqnAgent):
             target_categorical_q_network=target_network,
             target_update_period=target_update_period,
             gamma=1.0,  # Within the transitions already.
-            gradient_clipping=gradient_clipping,
             train_step_counter=tf.Variable(0, dtype=tf.int64, trainable=False),
         )
 

@@ -28,6 +28,7 @@ class RainbowNetwork(tf.keras.Model):
         max_return: they lie from minus this to this.
         dueling: whether a common part for all actions is learned apart (Wang et al., 2016).
         evaluation_epsilon: probability of a random action when it plays as a policy.
+        padding: of the convolutions, "valid" (none) or "same".
         seed: of the initial weights.
     """
 
@@ -41,6 +42,7 @@ class RainbowNetwork(tf.keras.Model):
         max_return: float = 10.0,
         dueling: bool = False,
         evaluation_epsilon: float = 0.001,
+        padding: str = "valid",
         seed: int = 0,
     ) -> None:
         super().__init__(name="rainbow")
@@ -50,7 +52,7 @@ class RainbowNetwork(tf.keras.Model):
         self.max_return = max_return
         self.evaluation_epsilon = evaluation_epsilon
         self.support = tf.linspace(-float(max_return), float(max_return), num_atoms)
-        self.encoder = Encoder(observation_shape, convolutions, _initializer, seed)
+        self.encoder = Encoder(observation_shape, convolutions, _initializer, seed, padding)
         streams = {"actions": num_actions, **({"common": 1} if dueling else {})}
         size = self.encoder.size
         self.hidden = {

@@ -265,7 +265,7 @@ def import_reverb() -> Any:
     except ImportError as error:
         raise ReplayError(
             "Rainbow keeps its replay on Reverb, which is not installed here "
-            f"({error}): pip install '.[baselines]' in the checkout."
+            f"({error}): pip install '.[baselines]' in the checkout. It exists for Linux on x86-64."
         ) from error
     return reverb
 

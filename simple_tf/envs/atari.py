@@ -37,8 +37,8 @@ class AtariSource(GameSource):
 
     def settings_dict(self) -> dict[str, Any]:
         settings = dataclasses.asdict(self.settings)
-        if settings["frame_size"] is None:  # Stores from before it could be set do not know it.
-            del settings["frame_size"]
+        if settings["frame_shape"] is None:  # Stores from before it could be set do not know it.
+            del settings["frame_shape"]
         return {"emulator": f"ale_py {ale_py.__version__}", **settings}
 
 
@@ -82,8 +82,12 @@ class AtariGame(Game):
         self._screens = ([None] * settings.frame_skip + [self._previous, self._latest])[
             -settings.frame_skip :
         ]
+        shape = settings.frame_shape
         self._processor = FrameProcessor(
-            (height, width, 3), settings.resize_factor, settings.grayscale, settings.frame_size
+            (height, width, 3),
+            settings.resize_factor,
+            grayscale=shape[2] == 1 if shape else settings.grayscale,
+            frame_size=shape[:2] if shape else None,
         )
         self.frame_shape = self._processor.frame_shape
         self._rng = np.random.default_rng(0)

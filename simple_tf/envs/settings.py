@@ -26,7 +26,8 @@ class AtariSettings:
         uniformly, both included. (0, 0) starts at the first screen.
       sticky_probability: chance that an emulator frame repeats the action of the frame before, as
         recommended by Machado et al. (2018), section 5.
-      frame_size: height and width of a frame, e.g. (84, 84); None: as `resize_factor` gives.
+      frame_shape: height, width and channels (1: grey, or 3) of a frame, e.g. (84, 84, 1), as most
+        model-free learners have it; None: as `resize_factor` and `grayscale` give.
     """
 
     frame_skip: int = 4
@@ -34,7 +35,7 @@ class AtariSettings:
     grayscale: bool = False
     noop_range: tuple[int, int] = (1, 8)
     sticky_probability: float = 0.0
-    frame_size: tuple[int, int] | None = None
+    frame_shape: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
         _check_counts(frame_skip=self.frame_skip, resize_factor=self.resize_factor)
@@ -43,8 +44,10 @@ class AtariSettings:
         probability = self.sticky_probability
         if not (isinstance(probability, numbers.Real) and 0.0 <= probability < 1.0):
             raise ValueError(f"sticky_probability must be in [0, 1), not {probability!r}.")
-        if self.frame_size is not None and not _is_size(self.frame_size):
-            raise ValueError(f"frame_size must be (height, width), not {self.frame_size!r}.")
+        if self.frame_shape is not None and not _is_shape(self.frame_shape):
+            raise ValueError(
+                f"frame_shape must be (height, width, 1 or 3) or None, not {self.frame_shape!r}."
+            )
 
 
 @gin.configurable
@@ -80,8 +83,8 @@ def _is_range(values: object) -> bool:
     return False
 
 
-def _is_size(values: object) -> bool:
+def _is_shape(values: object) -> bool:
     match values:
-        case (int() as height, int() as width):
+        case (int() as height, int() as width, 1 | 3):
             return min(height, width) >= 1
     return False

@@ -59,6 +59,7 @@ class Card:
         versions: of the packages that matter.
         created: when, in ISO 8601.
         seconds: how long it took.
+        epsilon: of an epsilon-greedy policy (Rainbow's), at temperature 1; None: it is none.
     """
 
     game: str
@@ -76,6 +77,7 @@ class Card:
     versions: Mapping[str, str]
     created: str
     seconds: float
+    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         if not self.returns or {len(self.returns), len(self.lengths)} != {len(self.cut)}:
@@ -190,6 +192,8 @@ def _player(card: Card) -> str:
     if card.player == RANDOM:
         return "uniformly random actions"
     how = "greedy" if card.temperature == 0 else f"sampled at temperature {card.temperature:g}"
+    if card.epsilon is not None and card.temperature:
+        how = f"epsilon-greedy with {card.epsilon:g}, {how}"
     return f"{card.checkpoint}, {how}"
 
 

@@ -51,6 +51,7 @@ class PolicyEvaluation:
         seed: of the evaluation.
         episodes: all of them, each counted once.
         seconds: how long they took.
+        epsilon: of an epsilon-greedy policy; None: it is none.
     """
 
     source: GameSource
@@ -59,6 +60,7 @@ class PolicyEvaluation:
     seed: int
     episodes: tuple[PlayedEpisode, ...]
     seconds: float
+    epsilon: float | None = None
 
     @property
     def num_steps(self) -> int:
@@ -84,6 +86,7 @@ class PolicyEvaluation:
             versions=versions(),
             created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             seconds=round(self.seconds, 3),
+            epsilon=self.epsilon,
         )
 
     def metrics(self) -> dict[str, float]:
@@ -152,8 +155,9 @@ class PolicyEvaluator:
         begin = time.perf_counter()
         episodes = self._play(network, seed, should_stop, quiet)
         seconds = time.perf_counter() - begin
+        epsilon = getattr(network, "evaluation_epsilon", None)
         return PolicyEvaluation(
-            self._source, self._protocol, origin, self._seed, tuple(episodes), seconds
+            self._source, self._protocol, origin, self._seed, tuple(episodes), seconds, epsilon
         )
 
     def _play(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from simple_tf import __version__
 from simple_tf.reporting.aggregate_section import aggregates
+from simple_tf.reporting.claim_section import claim
 from simple_tf.reporting.diagnosis_section import diagnoses
 from simple_tf.reporting.efficiency_section import sample_efficiency
 from simple_tf.reporting.game_section import game_details
@@ -30,6 +31,7 @@ def build_page(runs: Sequence[Run]) -> str:
             overview(results),
             scores(results),
             comparison(results),
+            claim(results),
             aggregates(results),
             sample_efficiency(results),
             paper_formulas(results),

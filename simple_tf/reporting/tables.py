@@ -33,9 +33,14 @@ def to_markdown(results: Sequence[Result]) -> str:
     header = ["game", "configuration", "interactions", "seeds", "ours", "median", "best", "random"]
     header += [f"paper: {title}" for title in _MARKDOWN_PAPER]
     rows = [[*_own_cells(result), *_paper_cells(result)] for result in results]
-    lines = [header, ["---"] * len(header), *([*row] for row in rows)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{table}\n\n{_footnote(results)}"
+    return f"{markdown_table(header, rows)}\n\n{_footnote(results)}"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table of plain text."""
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [header, ["---"] * len(header), *escaped]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def mean_and_std(mean: float, std: float | None) -> str:
@@ -81,7 +86,7 @@ def _csv_row(result: Result) -> list[object]:
 def _own_cells(result: Result) -> list[str]:
     return [
         game_text(result.game),
-        result.configuration.replace("|", "\\|"),
+        result.configuration,
         count_text(result.interactions),
         str(len(result.runs)),
         ours_text(result),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from simple_tf.reporting import claim
 from simple_tf.reporting.page import build_page
-from simple_tf.reporting.results import collect_results
+from simple_tf.reporting.results import Result, collect_results
 from simple_tf.reporting.runs import Run, find_runs
 from simple_tf.reporting.tables import to_csv, to_markdown
 from simple_tf.training.run_directory import RunError, replace_text
@@ -35,7 +36,7 @@ def write_report(run_dirs: Sequence[Path], output_dir: Path) -> Path:
         places = ", ".join(map(str, run_dirs))
         raise RunError(f"There is no run in {places}; python -m simple_tf.train makes one.")
     results = collect_results(runs)
-    replace_text(output_dir / MARKDOWN, to_markdown(results) + "\n")
+    replace_text(output_dir / MARKDOWN, _markdown(results) + "\n")
     replace_text(output_dir / SPREADSHEET, to_csv(results))
     replace_text(output_dir / PAGE, build_page(runs))
     return output_dir / PAGE
@@ -48,6 +49,11 @@ def renew_readme(readme: Path, runs: Sequence[Run]) -> bool:
     _, end, after = rest.partition(END)
     if not begin or not end:
         return False
-    table = to_markdown(collect_results(runs))
-    replace_text(readme, f"{before}{BEGIN}\n{table}\n{END}{after}")
+    tables = _markdown(collect_results(runs))
+    replace_text(readme, f"{before}{BEGIN}\n{tables}\n{END}{after}")
     return True
+
+
+def _markdown(results: Sequence[Result]) -> str:
+    """All tables: the scores beside the paper's, and our learners beside each other."""
+    return "\n\n".join(filter(None, [to_markdown(results), claim.to_markdown(results)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -49,7 +49,9 @@ class Devices:
         }
 
 
-def choose_devices(name: str = "auto", replicas: int = 0) -> Devices:
+def choose_devices(
+    name: str = "auto", replicas: int = 0, possible: Sequence[str] = STRATEGIES
+) -> Devices:
     """Finds and prepares devices; to be called before TensorFlow computes anything.
 
     Args:
@@ -59,14 +61,20 @@ def choose_devices(name: str = "auto", replicas: int = 0) -> Devices:
             tpu, multi_gpu, gpu and cpu that there is.
         replicas: use so many devices; 0: all there are. With `cpu` these are logical devices, with
             which a split can be tried out on any machine.
+        possible: what the work at hand can be done with; `auto` chooses among them.
 
     Raises:
-        DeviceError: there are no such devices, or not enough.
+        DeviceError: there are no such devices, or not enough, or they are not possible.
     """
     if name not in STRATEGIES:
         raise DeviceError(f"--strategy={name} is none of {', '.join(STRATEGIES)}.")
     if name == "auto":
-        name = _best_there_is()
+        name = next(each for each in _all_there_are() if each in possible)
+    if name not in possible:
+        raise DeviceError(
+            f"--strategy={name} is not possible with this learner: it computes with "
+            f"{' or '.join(possible)}."
+        )
     tf.get_logger().setLevel("WARNING")  # It reports every sum over replicas that it traces.
     devices = Devices(name, _MAKERS[name](replicas))
     if name == "cpu":
@@ -76,12 +84,14 @@ def choose_devices(name: str = "auto", replicas: int = 0) -> Devices:
     return devices
 
 
-def _best_there_is() -> str:
+def _all_there_are() -> Iterator[str]:
+    """The most there is first."""
     if len(_worker_addresses(os.environ.get(_TF_CONFIG, ""))) > 1:
-        return "multi_worker"
+        yield "multi_worker"
     if os.environ.get(_TPU_NAME) or tf.config.list_physical_devices("TPU"):
-        return "tpu"
-    return ("cpu", "gpu", "multi_gpu")[min(len(tf.config.list_physical_devices("GPU")), 2)]
+        yield "tpu"
+    gpus = len(tf.config.list_physical_devices("GPU"))
+    yield from ("multi_gpu", "gpu", "cpu")[2 - min(gpus, 2) :]
 
 
 def _cpu(replicas: int) -> tf.distribute.Strategy:

@@ -18,6 +18,8 @@ _TAKEN_OVER = (
     "NatureNetwork.",
     "build_policy.",
 )
+# What the configurations of SimPLe leave unsaid, and those of other learners say otherwise.
+_LOOP_FRAMES = "AtariSettings.frame_shape = None"
 _STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack")
 
 
@@ -51,7 +53,8 @@ class InitialPolicy:
             raise RunError(f"{run} has no policy to start from yet.")
         policy = directory.policy(iterations[-1])
         bound = description.bindings
-        bindings = [f"{name} = {bound[name]}" for name in bound if name.startswith(_TAKEN_OVER)]
+        bindings = [_LOOP_FRAMES]
+        bindings += [f"{name} = {bound[name]}" for name in bound if name.startswith(_TAKEN_OVER)]
         bindings += [f"{_STACKS[1]} = {bound[name]}" for name in _STACKS if name in bound]
         return cls(run, policy, read_description(policy)["interactions"], tuple(bindings))
 

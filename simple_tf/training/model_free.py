@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from simple_tf.envs.game import GameSource
 from simple_tf.training import rainbow_learner, screen  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.checkpoints import RunCheckpoints
 from simple_tf.training.configuration import parsed_bindings
+from simple_tf.training.devices import STRATEGIES, Devices
 from simple_tf.training.evaluation_phase import EvaluationPhase, FinalEvaluationPhase
 from simple_tf.training.initial_policy import InitialPolicy
 from simple_tf.training.learning_phase import LearningPhase
@@ -24,8 +26,31 @@ from simple_tf.training.policy_scorer import PolicyScorer
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDescription, RunDirectory
 
+MakeLearner = Callable[[GameSource, int, Path], ModelFreeLearner]
 
-@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "initial_policy"])
+
+def possible_strategies() -> tuple[str, ...]:
+    """Those that the learner of the parsed configuration can compute with."""
+    learner = gin.get_bindings(ModelFreeExperiment).get("learner")
+    return getattr(learner, "strategies", STRATEGIES)
+
+
+def check_learner(game: str) -> None:
+    """Makes the learner of the parsed configuration, and ends it again; writes nothing.
+
+    Raises:
+        ValueError: a value in the configuration is wrong.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        make: MakeLearner = gin.get_bindings(ModelFreeExperiment)["learner"]
+        learner = make(find_game(game), 0, Path(folder))
+        try:
+            ModelFreeSchedule().check(learner.update_size)
+        finally:
+            learner.close()
+
+
+@gin.configurable(denylist=["game", "seed", "output_dir", "resume", "initial_policy", "devices"])
 class ModelFreeExperiment(LoopRun):
     """One run of a model-free learner on one game.
 
@@ -37,6 +62,7 @@ class ModelFreeExperiment(LoopRun):
         initial_policy: of another run, to start from; its interactions count.
         learner: makes the learner from game, seed and a folder, e.g. `@PPOInRealGame`.
         checkpoints_to_keep: how many states to keep.
+        devices: what to compute with; may be others when the run is resumed.
     """
 
     def __init__(
@@ -46,9 +72,11 @@ class ModelFreeExperiment(LoopRun):
         output_dir: Path,
         resume: str = "auto",
         initial_policy: InitialPolicy | None = None,
-        learner: Callable[[GameSource, int, Path], ModelFreeLearner] = gin.REQUIRED,
+        learner: MakeLearner = gin.REQUIRED,
         checkpoints_to_keep: int = 3,
+        devices: Devices | None = None,
     ) -> None:
+        devices = devices or Devices()
         self.source = find_game(game)
         self.schedule = ModelFreeSchedule()
         self._seed = seed
@@ -57,11 +85,12 @@ class ModelFreeExperiment(LoopRun):
         origin = None if initial_policy is None else str(initial_policy.run)
         description = RunDescription(game, seed, parsed_bindings(), origin)
         # Before anything is written: a configuration that cannot be built leaves no run behind.
-        self.learner = learner(self.source, seed, directory.replay)
+        with devices.strategy.scope():
+            self.learner = learner(self.source, seed, directory.replay)
         if initial_policy is not None:
             initial_policy.load(self.learner.network)
-        self._check_schedule()
-        directory.claim(description, resume)
+        self.schedule.check(self.learner.update_size)
+        directory.claim(description, resume, devices.describe())
         checkpoints = RunCheckpoints(
             directory.checkpoints, self.learner.checkpoint(), checkpoints_to_keep
         )
@@ -75,14 +104,6 @@ class ModelFreeExperiment(LoopRun):
             return super().run()
         finally:
             self.learner.close()
-
-    def _check_schedule(self) -> None:
-        size = self.learner.update_size
-        if self.schedule.interactions < size:
-            raise ValueError(
-                f"ModelFreeSchedule.interactions is {self.schedule.interactions}, less than the "
-                f"{size} steps of one update."
-            )
 
     def _first_position(self) -> Position:
         before = 0 if self._initial_policy is None else self._initial_policy.interactions

@@ -14,6 +14,7 @@ from simple_tf.agents.ppo import PPOTrainer
 from simple_tf.envs.game import GameSource
 from simple_tf.envs.real_environment import RealEnvironment
 from simple_tf.envs.resumable_batch import FinishedEpisodes
+from simple_tf.replicas import rows_per_replica
 from simple_tf.training.networks import build_policy
 
 
@@ -25,12 +26,14 @@ class ModelFreeLearner(Protocol):
         stack: K, how many frames it sees.
         update_size: most steps of the game that one update takes.
         unit: what updates are called.
+        strategies: those of `devices.STRATEGIES` that it can compute with.
     """
 
     network: tf.keras.Model
     stack: int
     update_size: int
     unit: str
+    strategies: tuple[str, ...]
 
     def train(self, num_updates: int) -> Mapping[str, float]:
         """Plays and learns; returns means over the updates."""
@@ -52,6 +55,12 @@ class ModelFreeLearner(Protocol):
 class PPOInRealGame:
     """See `ModelFreeLearner`: SimPLe's own PPO, given the real game.
 
+    A network that is to know the game's usual image (`PolicyNetwork.normalise`) learns nothing in
+    the first update: it looks. Those steps count like all others.
+
+    Made in the scope of a strategy, its replicas share the learning; the games are played in this
+    process, and the first device chooses all actions.
+
     Args:
         source: the game.
         seed: decides every random draw.
@@ -59,22 +68,37 @@ class PPOInRealGame:
     """
 
     unit = "updates"
+    strategies = ("cpu", "gpu", "multi_gpu")
 
     def __init__(self, source: GameSource, seed: int, folder: Path) -> None:
         del folder
         self.environment = RealEnvironment(source, seed)
+        rows_per_replica(self.environment.batch_size, "RealEnvironment.num_slots")
         shape = self.environment.observation_shape
         self.network = build_policy(shape, self.environment.num_actions, seed)
         self.stack = shape[0]
         self._trainer = PPOTrainer(
-            self.environment, self.network, collect_experience=collect_interleaved, seed=seed
+            self.environment,
+            self.network,
+            collect_experience=collect_interleaved,
+            split_environment=False,
+            seed=seed,
         )
         self.update_size = self.environment.batch_size * self._trainer.collect_steps
 
     def train(self, num_updates: int) -> Mapping[str, float]:
         """See `ModelFreeLearner`."""
-        metrics = self._trainer.train(num_updates)
+        if self._has_to_look_first():
+            frames = self._trainer.look()[:, :, -1].numpy()
+            self.network.adapt(frames.reshape(-1, *frames.shape[2:]))
+            num_updates -= 1
+        metrics = self._trainer.train(num_updates) if num_updates else {}
         return {name: float(value) for name, value in metrics.items()}
+
+    def _has_to_look_first(self) -> bool:
+        """Whether the network is to know the game's usual image, and does not yet."""
+        normaliser = getattr(self.network, "normaliser", None)
+        return normaliser is not None and not bool(normaliser.is_set.numpy())
 
     def take_finished(self) -> FinishedEpisodes:
         """See `ModelFreeLearner`."""

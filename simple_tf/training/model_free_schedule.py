@@ -29,6 +29,14 @@ class ModelFreeSchedule:
                     f"ModelFreeSchedule.{name} must be a whole number of at least 1: {value!r}."
                 )
 
+    def check(self, update_size: int) -> None:
+        """Raises ValueError if the budget is not enough for one update of so many steps."""
+        if self.interactions < update_size:
+            raise ValueError(
+                f"ModelFreeSchedule.interactions is {self.interactions}, less than the "
+                f"{update_size} steps of one update."
+            )
+
     @property
     def iterations(self) -> int:
         """How many stretches there are, counted from 1."""

@@ -16,6 +16,7 @@ from simple_tf.envs.game import GameSource
 from simple_tf.envs.real_environment import GameGroup
 from simple_tf.envs.resumable_batch import FinishedEpisodes, ResumableBatch
 from simple_tf.seeding import derive_seed
+from simple_tf.training.devices import DeviceError
 from simple_tf.training.networks import build_policy
 
 
@@ -38,6 +39,7 @@ class RainbowInRealGame:
 
     unit = "interactions"
     update_size = 1
+    strategies = ("cpu", "gpu")
 
     def __init__(
         self,
@@ -52,6 +54,8 @@ class RainbowInRealGame:
         batch_size: int = 32,
         prioritized: bool = True,
     ) -> None:
+        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+            raise DeviceError("Rainbow learns from small batches on one device: --replicas=1.")
         play_seed = derive_seed(seed, "rainbow")
         self._group = GameGroup(
             ResumableBatch(

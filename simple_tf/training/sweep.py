@@ -4,7 +4,7 @@
 games = pong freeway
 seeds = 0 1 2
 output_dir = runs/discounts
-flags =                          # Optional: further flags of simple_tf.train.
+flags =                          # Optional: further flags of every run.
 
 [sd]                             # A configuration; its name is part of the runs' names.
 gin_files = sd.gin
@@ -13,6 +13,9 @@ gin_files = sd.gin
 gin_files = sd.gin
 gin_bindings =                   # Optional, one on a line.
     PPOLearner.discount = 0.95
+
+[ppo]                            # What its files say is learned decides which program runs it.
+gin_files = ppo.gin
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from simple_tf.training.program import program_of
+
 _SWEEP = "sweep"
 _SWEEP_KEYS = {"games", "seeds", "output_dir", "flags"}
 _CONFIGURATION_KEYS = {"gin_files", "gin_bindings"}
@@ -40,7 +45,7 @@ class SweepError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Configuration:
-    """What `simple_tf.train` is told besides game and seed.
+    """What a run's program is told besides game and seed.
 
     Attributes:
         name: part of the names of its runs.
@@ -51,6 +56,11 @@ class Configuration:
     name: str
     gin_files: tuple[str, ...]
     gin_bindings: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The module that runs it, see `program_of`."""
+        return program_of(self.gin_files, self.gin_bindings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +88,7 @@ class Task:
         """The command that starts the run, and goes on with it."""
         configuration = self.configuration
         return [
-            *(sys.executable, "-m", "simple_tf.train"),
+            *(sys.executable, "-m", configuration.program),
             *(f"--gin_file={path}" for path in configuration.gin_files),
             *(f"--gin_bindings={line}" for line in configuration.gin_bindings),
             *(f"--game={self.game}", f"--seed={self.seed}", f"--output_dir={self.run_dir}"),

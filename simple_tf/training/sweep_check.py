@@ -13,6 +13,8 @@ import gin
 from simple_tf.envs.catalog import find_game
 from simple_tf.training.configuration import configure, parsed_bindings
 from simple_tf.training.experiment import build_learners
+from simple_tf.training.model_free import check_learner
+from simple_tf.training.program import MODEL_FREE
 from simple_tf.training.random_play import describe_game
 from simple_tf.training.run_directory import RunDescription, RunDirectory
 from simple_tf.training.schedule import Schedule
@@ -46,15 +48,17 @@ def check_sweep(sweep: Sweep) -> list[str]:
 
 
 def _check_flags(sweep: Sweep) -> None:
-    """Asks the program itself whether it understands the flags that it is given in addition."""
+    """Asks the programs themselves whether they understand the flags that they are given."""
     if not sweep.flags:
         return
-    command = [*sweep.task(0).command(), "--only_check_args"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        # absl indents what is wrong, between two lines that are always the same.
-        reasons = [line.strip() for line in done.stderr.splitlines() if line.startswith("  ")]
-        raise SweepError(f"simple_tf.train refuses the flags: {' '.join(reasons) or done.stderr}")
+    one_of_each = {task.configuration.program: task for task in sweep.tasks()}
+    for program, task in one_of_each.items():
+        command = [*task.command(), "--only_check_args"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            # absl indents what is wrong, between two lines that are always the same.
+            reasons = [line.strip() for line in done.stderr.splitlines() if line.startswith("  ")]
+            raise SweepError(f"{program} refuses the flags: {' '.join(reasons) or done.stderr}")
 
 
 def _check_names(sweep: Sweep) -> None:
@@ -86,10 +90,13 @@ def _check_configuration(sweep: Sweep, configuration: Configuration) -> int:
     """Builds what a configuration describes; returns how many of its runs exist already."""
     gin.clear_config()
     configure(configuration.gin_files, configuration.gin_bindings)
-    Schedule()
     # Every game is opened: a name may be known, and its emulator still not start.
     looks = [describe_game(find_game(game)) for game in sweep.games]
-    build_learners(looks[0].frame_shape, looks[0].num_actions, seed=0)
+    if configuration.program == MODEL_FREE:
+        check_learner(sweep.games[0])
+    else:
+        Schedule()
+        build_learners(looks[0].frame_shape, looks[0].num_actions, seed=0)
     bindings = parsed_bindings()
     return sum(
         RunDirectory(task.run_dir).check(RunDescription(task.game, task.seed, bindings))

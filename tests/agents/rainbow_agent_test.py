@@ -7,6 +7,7 @@ from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import policy_step, trajectory
 from tf_agents.trajectories import time_step as ts
 
+from simple_tf.agents.optimizers import policy_adam
 from simple_tf.agents.rainbow import importance
 from simple_tf.agents.rainbow_agent import RainbowAgent
 from simple_tf.agents.rainbow_network import RainbowNetwork, ReturnDistribution
@@ -21,12 +22,12 @@ def _network(seed, **options):
     return RainbowNetwork(SHAPE, ACTIONS, num_atoms=ATOMS, max_return=2.0, seed=seed, **options)
 
 
-def _agent(double=False, rate=0.1, period=1000, **options):
+def _agent(double=False, rate=0.1, period=1000, optimizer=None, **options):
     networks = [_network(seed, **options) for seed in (1, 2)]
     wrapped = [ReturnDistribution(n, OBSERVATION, f"net{i}") for i, n in enumerate(networks)]
-    optimizer = tf.keras.optimizers.SGD(rate)
+    optimizer = optimizer or tf.keras.optimizers.SGD(rate)
     return RainbowAgent(
-        ts.time_step_spec(OBSERVATION), ACTION, *wrapped, optimizer, period, None, double
+        ts.time_step_spec(OBSERVATION), ACTION, *wrapped, optimizer, period, double
     ), networks
 
 
@@ -106,6 +107,34 @@ def test_training_moves_the_learning_network_and_now_and_then_the_target():
         np.testing.assert_array_equal(mine, copied)
     assert not np.array_equal(target.trainable_variables[0], first)
     assert before != agent.loss(transition, weights).loss
+
+
+def test_the_optimiser_clips_all_gradients_by_their_common_norm():
+    class Noting(tf.keras.optimizers.SGD):
+        """Notes what is left of the gradients when they are applied."""
+
+        noted = ()
+
+        def _clip_gradients(self, grads):
+            self.noted = super()._clip_gradients(grads)
+            return self.noted
+
+    norms = {}
+    for clip_norm in (None, 0.01):
+        optimizer = Noting(0.1, global_clipnorm=policy_adam(clip_norm=clip_norm).global_clipnorm)
+        agent, _ = _agent(optimizer=optimizer)
+        agent.train(_transition(), tf.ones([6]))
+        norms[clip_norm] = np.sqrt(sum(np.square(g).sum() for g in optimizer.noted))
+    assert norms[None] > 0.02
+    np.testing.assert_allclose(norms[0.01], 0.01, rtol=1e-4)
+
+
+def test_padded_convolutions_keep_the_border():
+    shape = (4, 84, 84, 1)
+    padded, not_padded = (RainbowNetwork(shape, 3, padding=p).encoder for p in ("same", "valid"))
+    assert padded.size == 11 * 11 * 64  # 84 / 4 = 21, 21 / 2 = 11 rounded up, as in Dopamine.
+    assert not_padded.size == 7 * 7 * 64
+    assert padded(np.zeros((2, *shape), np.uint8)).shape == (2, padded.size)
 
 
 def test_dueling_adds_a_common_part_to_centred_ones():

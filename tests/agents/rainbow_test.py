@@ -14,7 +14,7 @@ from simple_tf.envs.catalog import find_game
 from simple_tf.envs.real_environment import GameGroup
 from simple_tf.envs.resumable_batch import ResumableBatch
 
-pytest.importorskip("reverb")
+pytestmark = pytest.mark.usefixtures("reverb")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from simple_tf.agents import replay as replay_module
 from simple_tf.agents.replay import Replay, ReplayError, ReplaySpec
 from simple_tf.agents.replay_writer import ReplayWriter
 
-pytest.importorskip("reverb")
+pytestmark = pytest.mark.usefixtures("reverb")
 
 
 def _spec(**options):
@@ -186,5 +186,5 @@ def test_only_the_newest_saves_are_kept(make_replay, tmp_path):
 
 def test_without_reverb_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "reverb", None)
-    with pytest.raises(ReplayError, match=r"pip install 'simple_tf\[baselines\]'"):
+    with pytest.raises(ReplayError, match=r"pip install '\.\[baselines\]'"):
         replay_module.import_reverb()

@@ -145,6 +145,15 @@ def test_resize_and_grayscale_options_set_the_frame_shape():
     assert _frame(game).shape == (52, 40, 1)
 
 
+@pytest.mark.parametrize("shape", [(84, 84, 1), (30, 20, 3)])
+def test_a_frame_shape_wins_over_resize_and_grayscale(shape):
+    game = AtariGame("pong", AtariSettings(resize_factor=2, grayscale=True, frame_shape=shape))
+    game.reset(0)
+    frame = _frame(game)
+    assert frame.shape == shape
+    assert len(np.unique(frame)) > 2
+
+
 @pytest.mark.parametrize(
     "bad",
     [
@@ -154,6 +163,8 @@ def test_resize_and_grayscale_options_set_the_frame_shape():
         {"noop_range": (3, 2)},
         {"noop_range": (-1, 2)},
         {"noop_range": 3},
+        {"frame_shape": (84, 84)},
+        {"frame_shape": (84, 84, 2)},
         {"sticky_probability": 1.0},
         {"sticky_probability": "high"},
     ],

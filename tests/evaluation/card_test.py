@@ -55,6 +55,16 @@ def test_a_card_without_its_episodes_is_refused():
         dataclasses.replace(CARD, returns=CARD.returns[:3])
 
 
+def test_an_epsilon_greedy_policy_is_called_so_and_older_cards_are_read(tmp_path):
+    rainbow = dataclasses.replace(CARD, temperature=1.0, epsilon=0.001)
+    assert "epsilon-greedy with 0.001, sampled at temperature 1" in describe(rainbow)
+    assert "epsilon" not in describe(dataclasses.replace(rainbow, temperature=0.0))
+    older = json.loads(CARD.to_json())
+    del older["epsilon"]
+    (tmp_path / "older.json").write_text(json.dumps(older))
+    assert read_card(tmp_path / "older.json") == CARD
+
+
 def test_the_screen_shows_every_choice():
     text = describe(CARD)
     for part in (

@@ -46,6 +46,14 @@ def test_what_is_not_there_is_named(name, message):
         choose_devices(name)
 
 
+def test_what_the_work_cannot_be_done_with_is_refused_or_passed_over(monkeypatch):
+    with pytest.raises(DeviceError, match="it computes with cpu or gpu"):
+        choose_devices("multi_gpu", possible=("cpu", "gpu"))
+    monkeypatch.setenv("TF_CONFIG", _config())
+    if not tf.config.list_physical_devices("GPU"):
+        assert choose_devices("auto", possible=("cpu", "gpu")).name == "cpu"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -12,14 +12,14 @@ import tensorflow as tf
 from simple_tf.training.configuration import configure, shipped_directory
 from simple_tf.training.experiment import Experiment
 from simple_tf.training.metrics import read_metrics
+from simple_tf.training.program import LOOP, program_of
 
-# Model-free ones are run by `model_free_test.py`.
 OTHERS = ("atari", "simple", "random_play", "model_free")
-MODEL_FREE = ("ppo", "ppo_baselines", "rainbow", "rainbow_der")
+# Model-free ones are run by `model_free_test.py`.
 NAMES = sorted(
     path.stem
     for path in shipped_directory().glob("*.gin")
-    if path.stem not in (*OTHERS, *MODEL_FREE)
+    if path.stem not in OTHERS and program_of([path.name], []) == LOOP
 )
 _SMALL_NETWORK = {"hidden_size": 4, "compress_steps": 2, "doubling_steps": 1}
 _MODELS = ("StochasticDiscreteModel", "DeterministicModel", "RecurrentModel", "GaussianModel")

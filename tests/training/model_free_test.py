@@ -21,7 +21,7 @@ from simple_tf.training.run_directory import RunError
 from simple_tf.training.saved_run import SavedRun
 
 TOY = [
-    "AtariSettings.frame_size = (16, 12)",
+    "AtariSettings.frame_shape = (16, 12, 3)",
     "RealEnvironment.num_slots = 2",
     "RealEnvironment.num_workers = 0",
     "RainbowInRealGame.num_workers = 0",
@@ -97,6 +97,7 @@ def _check_end_to_end(experiment, interactions):
     assert run.policy_iterations() == [1, 2]
     cards = [read_card(run.evaluation(card)) for card in ("iteration_001", "final")]
     assert [card.interactions for card in cards] == [40, interactions]
+    assert {card.epsilon for card in cards} == {0.001 if interactions == 70 else None}
     phases = {record["phase"] for record in read_metrics(run)}
     assert phases == {"learning", "evaluation", "final_evaluation", "iteration"}
     (found,) = find_runs([run.path])
@@ -122,16 +123,34 @@ def test_ppo_runs_from_end_to_end(whole):
     _check_end_to_end(whole, 60)
 
 
-@pytest.mark.parametrize(("name", "interactions"), [("ppo_baselines", 60), ("rainbow_der", 70)])
-def test_other_configurations_do_too(name, interactions, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("name", "interactions"),
+    [("ppo_baselines", 60), ("cpu_ppo", 60), ("rainbow_der", 70), ("cpu_rainbow", 70)],
+)
+def test_other_configurations_do_too(name, interactions, tmp_path, capsys, request):
     if "rainbow" in name:
-        pytest.importorskip("reverb")
+        request.getfixturevalue("reverb")
     experiment = _experiment(name, tmp_path / "run", "RainbowTrainer.min_replay_history = 45")
     before = _weights(experiment)
     assert experiment.run() is None
     assert f"Done: {interactions} interactions" in capsys.readouterr().out
     assert not all(map(np.array_equal, before, _weights(experiment)))
     _check_end_to_end(experiment, interactions)
+
+
+def test_a_network_that_is_to_know_the_usual_image_looks_first(tmp_path):
+    experiment = _experiment("ppo", tmp_path / "run", "PolicyNetwork.normalise = True")
+    learner = experiment.learner
+    before = [variable.numpy() for variable in learner.network.trainable_variables]
+    assert learner.train(1) == {}
+    for mine, first in zip(learner.network.trainable_variables, before, strict=True):
+        np.testing.assert_array_equal(mine, first)
+    assert (learner.take_finished().interactions, learner.updates_done()) == (20, 1)
+    usual = learner.network.normaliser.background.numpy()
+    games = [group.games.step.observations[:, -1] for group in learner.environment.groups]
+    assert np.mean(np.concatenate(games) == usual) > 0.8  # Most of Pong's screen never changes.
+    assert "loss" in learner.train(1)
+    learner.close()
 
 
 def test_killed_ppo_ends_as_if_never_killed_to_the_bit(whole, tmp_path, capsys):
@@ -151,8 +170,8 @@ def _places(experiment):
     return [[record[name] for name in names] for record in read_metrics(experiment.directory)]
 
 
+@pytest.mark.usefixtures("reverb")
 def test_killed_rainbow_goes_on_with_its_replay_and_counts_nothing_twice(tmp_path, capsys):
-    pytest.importorskip("reverb")
     killed = _experiment("rainbow", tmp_path / "run")
     _kill_in_update(killed, 9)  # Pieces are of 1, 2, 4, … steps: in the second stretch.
     again = _experiment("rainbow", tmp_path / "run")
@@ -178,8 +197,9 @@ def test_a_policy_of_another_run_learns_on_and_its_interactions_count(whole, tmp
     initial = InitialPolicy.of_run(whole.directory.path)
     # What a policy sees, and what its network is, comes with it.
     assert "PolicyNetwork.filters = 2" in initial.bindings
-    assert "AtariSettings.frame_size = (16, 12)" in initial.bindings
+    assert "AtariSettings.frame_shape = (16, 12, 3)" in initial.bindings
     assert "RealEnvironment.stack = 4" in initial.bindings
+    assert initial.bindings[0] == "AtariSettings.frame_shape = None"  # What follows wins.
     second = _experiment("ppo", tmp_path / "second", "BUDGET = 20", initial=initial)
     for mine, expected in zip(_weights(second), _weights(whole), strict=True):
         np.testing.assert_array_equal(mine, expected)

@@ -4,6 +4,7 @@ import gin
 import pytest
 
 from simple_tf.agents.optimizers import decay_over_budget
+from simple_tf.envs.catalog import find_game
 from simple_tf.training import experiment, model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.configuration import configure, shipped_directory
 from simple_tf.training.model_free_schedule import ModelFreeSchedule
@@ -136,6 +137,7 @@ MODELS |= {"gaussian": "GaussianModel"}
 
 # Configurations that are our own, and files that others include.
 OURS = {"cpu", "smoke", "simple", "atari", "random_play", "model_free"}
+OURS |= {"cpu_ppo", "cpu_rainbow"}
 
 # Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; OpenAI baselines
 # (ppo2/defaults.py, ppo2.py, model.py); the paper's appendix and Dopamine (rainbow.gin); for van
@@ -169,7 +171,7 @@ RAINBOW = {
     "RainbowTrainer.final_epsilon": 0.01,
     "RainbowTrainer.epsilon_decay": 250_000,
     "RainbowTrainer.gamma": 0.99,
-    "RainbowTrainer.gradient_clipping": None,
+    "policy_adam.clip_norm": None,
     "RainbowTrainer.double": False,
     "RainbowNetwork.num_atoms": 51,
     "RainbowNetwork.max_return": 10.0,
@@ -180,8 +182,8 @@ RAINBOW = {
     "policy_adam.beta_1": 0.9,
     "policy_adam.beta_2": 0.999,
     "policy_adam.epsilon": 1.5e-4,
-    "AtariSettings.frame_size": (84, 84),
-    "AtariSettings.grayscale": True,
+    "AtariSettings.frame_shape": (84, 84, 1),
+    "RainbowNetwork.padding": "same",
 }
 MODEL_FREE = {
     "ppo": PPO,
@@ -198,8 +200,7 @@ MODEL_FREE = {
         "PPOLearner.value_coefficient": 0.5 * 0.5,
         "PPOLearner.num_passes": 4,
         "PPOLearner.minibatch_steps": 128 // 4,
-        "AtariSettings.frame_size": (84, 84),
-        "AtariSettings.grayscale": True,
+        "AtariSettings.frame_shape": (84, 84, 1),
     },
     "rainbow": RAINBOW,
     "rainbow_der": RAINBOW
@@ -209,11 +210,12 @@ MODEL_FREE = {
         "RainbowTrainer.update_period": 1,
         "RainbowTrainer.target_update_period": 2000,
         "RainbowTrainer.epsilon_decay": 2000,
-        "RainbowTrainer.gradient_clipping": 10.0,
+        "policy_adam.clip_norm": 10.0,
         "RainbowTrainer.double": True,
         "RainbowNetwork.dueling": True,
         "RainbowNetwork.hidden_size": 256,
         "RainbowNetwork.convolutions": ((32, 5, 5), (64, 5, 5)),
+        "RainbowNetwork.padding": "valid",
         "policy_adam.learning_rate": 1e-4,
     },
 }
@@ -248,6 +250,58 @@ def test_values_of_model_free_learners(name):
     found = {binding: gin.query_parameter(binding) for binding in MODEL_FREE[name]}
     assert found == MODEL_FREE[name]
     assert ModelFreeSchedule() == ModelFreeSchedule(100_000, 10_000)
+
+
+@pytest.mark.parametrize("name", MODEL_FREE)
+def test_one_binding_decides_between_the_authors_frames_and_the_loop_s(name):
+    for shape, expected in (((84, 84, 1), (84, 84, 1)), (None, (105, 80, 3))):
+        gin.clear_config()
+        configure([f"{name}.gin"], [f"AtariSettings.frame_shape = {shape}"])
+        assert find_game("pong").make().frame_shape == expected
+
+
+# What has to be the same, for a comparison of cpu.gin with model-free learners to mean anything.
+SHARED_WITH_CPU = {
+    "Schedule.max_interactions": "BUDGET/macro.value",
+    "Schedule.interactions_per_iteration": "ModelFreeSchedule.evaluate_every",
+    **{
+        name: name
+        for name in (
+            *("AtariSettings.resize_factor", "AtariSettings.grayscale"),
+            *("AtariSettings.noop_range", "AtariSettings.sticky_probability"),
+            *("in_training/EvaluationProtocol.episodes", "final/EvaluationProtocol.episodes"),
+            *("in_training/EvaluationProtocol.max_steps", "final/EvaluationProtocol.max_steps"),
+            "EvaluationPhase.noops",
+        )
+    },
+}
+SHARED_WITH_CPU_PPO = (
+    *("EvaluationPhase.temperatures", "FinalEvaluationPhase.temperatures"),
+    *("PolicyNetwork.filters", "PolicyNetwork.normalise", "PolicyNetwork.output_gain"),
+    *("policy_adam.learning_rate", "policy_adam.beta_1", "policy_adam.beta_2"),
+    *("PPOLearner.discount", "PPOLearner.advantage_epsilon", "PPOLearner.entropy_coefficient"),
+    *("PPOLearner.clip", "PPOLearner.num_passes", "PPOLearner.gae_lambda"),
+)
+
+
+@pytest.mark.parametrize("name", ["cpu_ppo", "cpu_rainbow"])
+def test_what_is_compared_with_the_cpu_preset_has_its_game_budget_and_evaluation(name):
+    shared = dict(SHARED_WITH_CPU)
+    if name == "cpu_ppo":
+        shared |= {each: each for each in SHARED_WITH_CPU_PPO}
+    configure(["cpu.gin"], [])
+    expected = {theirs: gin.query_parameter(ours) for ours, theirs in shared.items()}
+    examples = _minibatch("SimulatedEnvironment.batch_size")
+    gin.clear_config()
+    configure([f"{name}.gin"], [])
+    assert {theirs: gin.query_parameter(theirs) for theirs in expected} == expected
+    assert find_game("pong").make().frame_shape == (52, 40, 1)
+    if name == "cpu_ppo":
+        assert _minibatch("RealEnvironment.num_slots") == examples
+
+
+def _minibatch(batch):
+    return gin.query_parameter("PPOLearner.minibatch_steps") * gin.query_parameter(batch)
 
 
 def test_one_binding_is_the_budget_and_the_learning_rate_ends_with_it():

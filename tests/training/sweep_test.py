@@ -1,5 +1,6 @@
 """Sweeps: from a small file to commands, and what is refused before anything is spent."""
 
+import dataclasses
 import subprocess
 import sys
 import time
@@ -10,9 +11,12 @@ import pytest
 
 from simple_tf.envs.catalog import UnknownGameError
 from simple_tf.training.configuration import ConfigurationError, configure, parsed_bindings
+from simple_tf.training.program import check_program, program_of
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.sweep import SweepError, read_sweep
 from simple_tf.training.sweep_check import _check_writable, check_sweep
+
+LAUNCH = Path(__file__).resolve().parents[2] / "launch"
 
 TWO_CONFIGURATIONS = """
 # A comment.
@@ -84,6 +88,38 @@ def test_the_command_of_a_run(sweep_of, tmp_path):
     ]
     with pytest.raises(SweepError, match="has 0 to 11"):
         sweep.task(12)
+
+
+def test_what_a_configuration_learns_decides_which_program_runs_it(tmp_path):
+    mine = tmp_path / "mine.gin"
+    mine.write_text("include 'rainbow_der.gin'\nBUDGET = 5000\n")
+    model_free = "simple_tf.train_model_free"
+    assert program_of(["ppo.gin"], []) == program_of([str(mine)], []) == model_free
+    assert program_of(["sd.gin"], ["ModelFreeExperiment.learner = @PPOInRealGame"]) == model_free
+    for name in ("cpu.gin", "sd.gin", "there_is_none.gin"):
+        assert program_of([name], ["# ModelFreeExperiment.learner = @x"]) == "simple_tf.train"
+    check_program("simple_tf.train", ["cpu.gin"], [])
+    with pytest.raises(ConfigurationError, match=r"ppo\.gin is .* python -m simple_tf\.train_mod"):
+        check_program("simple_tf.train", ["ppo.gin"], [])
+    mine.write_text(f"include '{mine}'\n")  # Endless: for gin to complain of.
+    assert program_of([str(mine)], []) == "simple_tf.train"
+
+
+@pytest.mark.usefixtures("reverb")
+def test_the_whole_claim_is_one_sweep(tmp_path):
+    sweep = read_sweep(LAUNCH / "sweeps" / "claim.ini", tmp_path)
+    programs = {task.configuration.name: task.command()[2] for task in sweep.tasks()}
+    model_free = "simple_tf.train_model_free"
+    assert programs == {
+        "cpu": "simple_tf.train",
+        "cpu_ppo": model_free,
+        "cpu_rainbow": model_free,
+    }
+    two_games = dataclasses.replace(sweep, games=("freeway", "road_runner"))
+    assert check_sweep(two_games)[0].startswith("6 runs (games x configurations x seeds = 2 x 3 x")
+    too_small = dataclasses.replace(sweep.configurations[1], gin_bindings=("BUDGET = 10",))
+    with pytest.raises(ValueError, match="less than the 800 steps of one update"):
+        check_sweep(dataclasses.replace(two_games, configurations=(too_small,)))
 
 
 @pytest.mark.parametrize(
