@@ -136,7 +136,7 @@ MODELS = {"deterministic": "DeterministicModel", "recurrent": "RecurrentModel"}
 MODELS |= {"gaussian": "GaussianModel"}
 
 # Configurations that are our own, and files that others include.
-OURS = {"cpu", "smoke", "simple", "atari", "random_play", "model_free"}
+OURS = {"cpu", "cpu_quick", "smoke", "simple", "atari", "random_play", "model_free"}
 OURS |= {"cpu_ppo", "cpu_rainbow"}
 
 # Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; OpenAI baselines
