@@ -156,7 +156,7 @@ def test_stopping_lets_runs_save_and_begins_no_other(machine):
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    printed, _ = process.communicate(timeout=20)
+    printed, _ = process.communicate(timeout=60)
     assert process.returncode == 1
     calls = sorted(machine.called())
     assert calls == ["begun  --run=0", "begun  --run=1", "saved --run=0", "saved --run=1"]
@@ -299,7 +299,7 @@ def test_a_task_near_its_time_limit_saves_and_queues_again(machine, number, requ
     if number == signal.SIGTERM:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(children[0]), number)
-    printed, errors = process.communicate(timeout=20)
+    printed, errors = process.communicate(timeout=60)
     assert process.returncode == 143, printed + errors
     assert machine.called() == ["begun  --run=1", "saved --run=1", *requeued]
 
