@@ -77,7 +77,10 @@ def test_a_wrong_binding_is_named(binding, message):
 @pytest.mark.parametrize(
     ("binding", "question"),
     [
-        ("AtariSettings.frame_skp = 1", r"Did you mean AtariSettings.frame_skip or AtariSettings.frame_shape\?"),
+        (
+            "AtariSettings.frame_skp = 1",
+            r"Did you mean AtariSettings.frame_skip or AtariSettings.frame_shape\?",
+        ),
         ("AtariSetings.frame_skip = 1", r"Did you mean AtariSettings\?"),
         ("atarisettings.frame_skip = 1", r"Did you mean AtariSettings\?"),
         ("final/AtariSetings.frame_skip = 1", r"Did you mean (final/)?AtariSettings\?"),
