@@ -13,6 +13,8 @@ from simple_tf.frame_normaliser import FrameNormaliser
 # The iteration to name when the policy is evaluated, or when the number is to be hidden from it.
 NO_ITERATION = -1
 
+_INPUTS = ("pixels", "differences", "both")
+
 
 @gin.configurable(denylist=["observation_shape", "num_actions", "seed"])
 class PolicyNetwork(tf.keras.Model):
@@ -28,8 +30,9 @@ class PolicyNetwork(tf.keras.Model):
         embedding_rows: iterations that can be told apart, plus one for `NO_ITERATION`; later
             iterations share the last row.
         embedding_size: width of an iteration's embedding.
-        normalise: whether frames are shown as what differs from the game's usual image, see
-            `adapt`; the original divides them by 255.
+        inputs: how frames are shown: "pixels" divided by 255, as in the original; "differences"
+            from the game's usual image, see `adapt`, in which what is small and moves is as large
+            as the rest; or "both".
         output_gain: of the initial weights of logits and value; small: all actions are about
             equally likely at first.
         precision: Keras dtype policy: float32, mixed_bfloat16 or mixed_float16; weights and
@@ -49,7 +52,7 @@ class PolicyNetwork(tf.keras.Model):
         hidden_size: int = 128,
         embedding_rows: int = 32,
         embedding_size: int = 32,
-        normalise: bool = False,
+        inputs: str = "pixels",
         output_gain: float = INITIALIZER_GAIN,
         precision: str = "float32",
         seed: int = 0,
@@ -59,7 +62,12 @@ class PolicyNetwork(tf.keras.Model):
         self.observation_shape = tuple(observation_shape)
         self.num_actions = num_actions
         self._seed = seed
-        self.normaliser = FrameNormaliser((height, width, channels)) if normalise else None
+        if inputs not in _INPUTS:
+            choices = ", ".join(_INPUTS)
+            raise ValueError(f"PolicyNetwork.inputs must be one of {choices}, not {inputs!r}.")
+        self.inputs = inputs
+        shows_differences = inputs != "pixels"
+        self.normaliser = FrameNormaliser((height, width, channels)) if shows_differences else None
         self.convs = [self._conv(f"conv_{i}", filters) for i in range(2)]
         self.iterations = self.add_weight(
             "iterations/table",
@@ -70,7 +78,8 @@ class PolicyNetwork(tf.keras.Model):
         self.logits_layer = self._dense("logits", num_actions, gain=output_gain)
         self.value_layer = self._dense("value", 1, gain=output_gain)
         # All variables exist before the first frame: countable, loadable, checkpointable.
-        _build(self.convs[0], (None, height, width, frames * channels))
+        views = 2 if inputs == "both" else 1
+        _build(self.convs[0], (None, height, width, views * frames * channels))
         _build(self.convs[1], (None, None, None, filters))
         _build(self.hidden, (None, flattened_size(height, width, filters) + embedding_size))
         _build(self.logits_layer, (None, hidden_size))
@@ -87,10 +96,8 @@ class PolicyNetwork(tf.keras.Model):
             iteration: int32, a scalar or [B]; counted from 0, or `NO_ITERATION`.
         """
         self._check(observations)
-        _, frames, height, width, channels = observations.shape
-        x = self._scaled(observations)
-        x = tf.transpose(x, [0, 2, 3, 1, 4])  # [B, H, W, K, C]
-        x = tf.reshape(x, [-1, height, width, frames * channels])
+        x = tf.transpose(self._shown(observations), [0, 2, 3, 1, 4])  # [B, H, W, K or 2K, C]
+        x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
         for conv in self.convs:
             x = conv(x)
         x = tf.reshape(x, [-1, x.shape[1] * x.shape[2] * x.shape[3]])
@@ -99,17 +106,20 @@ class PolicyNetwork(tf.keras.Model):
         return tf.cast(logits, tf.float32), tf.cast(values, tf.float32)
 
     def adapt(self, frames: np.ndarray) -> None:
-        """Learns the game's usual image from uint8 frames [N, H, W, C], if it is to `normalise`.
+        """Learns the game's usual image from uint8 frames [N, H, W, C], if it is shown.
 
         Only the first call counts, see `FrameNormaliser`.
         """
         if self.normaliser is not None:
             self.normaliser.adapt(frames)
 
-    def _scaled(self, observations: tf.Tensor) -> tf.Tensor:
-        if self.normaliser is not None:
-            return tf.cast(self.normaliser(observations), self.compute_dtype)
-        return tf.cast(observations, self.compute_dtype) / 255.0
+    def _shown(self, observations: tf.Tensor) -> tf.Tensor:
+        """Maps uint8 [B, K, H, W, C] to floats of the same shape; "both": [B, 2K, H, W, C]."""
+        pixels = tf.cast(observations, self.compute_dtype) / 255.0
+        if self.normaliser is None:
+            return pixels
+        differences = tf.cast(self.normaliser(observations), self.compute_dtype)
+        return tf.concat([differences, pixels], axis=1) if self.inputs == "both" else differences
 
     def _embed(self, iteration: int | tf.Tensor, batch_size: tf.Tensor) -> tf.Tensor:
         row = tf.clip_by_value(tf.cast(iteration, tf.int32) + 1, 0, self.iterations.shape[0] - 1)

@@ -55,7 +55,7 @@ class ModelFreeLearner(Protocol):
 class PPOInRealGame:
     """See `ModelFreeLearner`: SimPLe's own PPO, given the real game.
 
-    A network that is to know the game's usual image (`PolicyNetwork.normalise`) learns nothing in
+    A network that is to know the game's usual image (`PolicyNetwork.inputs`) learns nothing in
     the first update: it looks. Those steps count like all others.
 
     Made in the scope of a strategy, its replicas share the learning; the games are played in this

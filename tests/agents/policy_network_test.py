@@ -63,10 +63,10 @@ def test_other_observations_are_refused(recorded_policy):
         recorded_policy(tf.zeros([1, 4, 105, 80, 3]))
 
 
-def test_a_normalising_policy_sees_what_differs_from_the_usual_image(tmp_path):
+def test_a_policy_can_be_shown_what_differs_from_the_usual_image(tmp_path):
     shape = (2, 12, 10, 1)
     frames = np.random.RandomState(0).randint(0, 256, (30, *shape[1:])).astype(np.uint8)
-    network = PolicyNetwork(shape, 4, normalise=True, output_gain=0.1)
+    network = PolicyNetwork(shape, 4, inputs="differences", output_gain=0.1)
     network.adapt(frames)
     usual = np.broadcast_to(np.sort(frames, axis=0)[14], (1, *shape))
     logits, _ = network(tf.constant(usual))
@@ -75,7 +75,7 @@ def test_a_normalising_policy_sees_what_differs_from_the_usual_image(tmp_path):
     embedding = tf.nn.relu(network.iterations[:1] @ hidden[-network.iterations.shape[1] :])
     np.testing.assert_allclose(logits, embedding @ network.logits_layer.kernel, atol=1e-6)
     # The image is saved with the weights, and belongs to them: a second one is ignored.
-    other = PolicyNetwork(shape, 4, normalise=True, seed=1)
+    other = PolicyNetwork(shape, 4, inputs="differences", seed=1)
     save_policy(tmp_path / "policy", network, 3, 700)
     assert load_policy(tmp_path / "policy", other) == {"iteration": 3, "interactions": 700}
     other.adapt(np.zeros_like(frames))
@@ -90,3 +90,22 @@ def test_a_small_gain_makes_all_actions_about_equally_likely_at_first():
         network = PolicyNetwork(observations.shape[1:], 4, output_gain=gain)
         spread[gain] = np.ptp(network(observations)[0].numpy())
     assert spread[0.1] == pytest.approx(spread[1.5] / 15, rel=1e-4)
+
+
+def test_both_views_matter_and_others_are_refused():
+    shape = (2, 12, 10, 1)
+    frames = np.random.RandomState(0).randint(0, 256, (30, *shape[1:])).astype(np.uint8)
+    network = PolicyNetwork(shape, 4, inputs="both")
+    network.adapt(frames)
+    assert network.convs[0].kernel.shape == (5, 5, 4, 16 * 2)
+    observation = tf.constant(frames[None, :2])
+    whole = network(observation)[0].numpy()
+    for half in (slice(0, 2), slice(2, 4)):
+        kernel = network.convs[0].kernel.numpy()
+        changed = kernel.copy()
+        changed[:, :, half] = 0.0
+        network.convs[0].kernel.assign(changed)
+        assert not np.allclose(network(observation)[0], whole)
+        network.convs[0].kernel.assign(kernel)
+    with pytest.raises(ValueError, match="one of pixels, differences, both, not 'frames'"):
+        PolicyNetwork(shape, 4, inputs="frames")

@@ -139,7 +139,7 @@ def test_other_configurations_do_too(name, interactions, tmp_path, capsys, reque
 
 
 def test_a_network_that_is_to_know_the_usual_image_looks_first(tmp_path):
-    experiment = _experiment("ppo", tmp_path / "run", "PolicyNetwork.normalise = True")
+    experiment = _experiment("ppo", tmp_path / "run", "PolicyNetwork.inputs = 'differences'")
     learner = experiment.learner
     before = [variable.numpy() for variable in learner.network.trainable_variables]
     assert learner.train(1) == {}

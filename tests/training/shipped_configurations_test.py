@@ -277,7 +277,7 @@ SHARED_WITH_CPU = {
 }
 SHARED_WITH_CPU_PPO = (
     *("EvaluationPhase.temperatures", "FinalEvaluationPhase.temperatures"),
-    *("PolicyNetwork.filters", "PolicyNetwork.normalise", "PolicyNetwork.output_gain"),
+    *("PolicyNetwork.filters", "PolicyNetwork.inputs", "PolicyNetwork.output_gain"),
     *("policy_adam.learning_rate", "policy_adam.beta_1", "policy_adam.beta_2"),
     *("PPOLearner.discount", "PPOLearner.advantage_epsilon", "PPOLearner.entropy_coefficient"),
     *("PPOLearner.clip", "PPOLearner.num_passes", "PPOLearner.gae_lambda"),
