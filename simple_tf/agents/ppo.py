@@ -178,21 +178,28 @@ class PPOTrainer(tf.Module):
         self, acting_as: int | tf.Tensor, seed: tf.Tensor
     ) -> tuple[Experience, Metrics, Metrics]:
         """Plays a replica's environments; returns sums and counts of what all of them earned."""
-        self._forget_returns_of_what_was_cut_off()
-        experience = self._collect(
-            self.environment, self.network, self.collect_steps, acting_as, seed
-        )
+        looked = self._forget_returns_of_what_was_cut_off()
+        # TensorFlow does not order what Python does: real games must not be played meanwhile.
+        with tf.control_dependencies([looked]):
+            experience = self._collect(
+                self.environment, self.network, self.collect_steps, acting_as, seed
+            )
         finished, num_finished = self._finished_returns(experience)
         earned = tf.reduce_sum(experience.mask * experience.rewards)
         sums = {"return": finished, "reward": earned}
         counts = {"return": num_finished, "reward": tf.reduce_sum(experience.mask)}
         return experience, *total((sums, counts))
 
-    def _forget_returns_of_what_was_cut_off(self) -> None:
-        """Somebody may have reset the environment in the middle of its rollouts."""
+    def _forget_returns_of_what_was_cut_off(self) -> tf.Tensor:
+        """Somebody may have reset the environment in the middle of its rollouts.
+
+        Returns:
+            Something that is known when the environment has been looked at.
+        """
         is_first = self.environment.current_time_step().is_first()
         returns = self._unfinished_returns
         returns.assign(tf.where(is_first, 0.0, returns.read_value()))
+        return is_first
 
     def _finished_returns(self, experience: Experience) -> tuple[tf.Tensor, tf.Tensor]:
         """Sum of the returns that were completed, and their number; keeps the rest for later."""

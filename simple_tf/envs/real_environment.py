@@ -7,6 +7,7 @@ While the policy thinks about one group, the games of the others are being playe
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import gin
@@ -31,6 +32,8 @@ class GameGroup(tf.train.experimental.PythonState):
 
     def __init__(self, games: ResumableBatch) -> None:
         self.games = games
+        # TensorFlow may call from several threads at once, and two must not start the games.
+        self._lock = threading.Lock()
         shape = (games.num_slots, *games.batch.observation_shape)
         self._outputs = (tf.int32, tf.float32, tf.float32, tf.uint8)
         self._shapes = [shape[:1], shape[:1], shape[:1], shape]
@@ -66,18 +69,24 @@ class GameGroup(tf.train.experimental.PythonState):
         )
 
     def _current(self) -> tuple[np.ndarray, ...]:
+        with self._lock:
+            return self._shown()
+
+    def _shown(self) -> tuple[np.ndarray, ...]:
         step = self.games.step
         discounts = np.where(step.terminated, 0.0, 1.0).astype(np.float32)
         # A copy: the games reuse their memory, and TensorFlow may not.
         return step.step_type, step.reward, discounts, step.observations.copy()
 
     def _send(self, actions: np.ndarray) -> np.ndarray:
-        self.games.send(actions)
+        with self._lock:
+            self.games.send(actions)
         return actions.copy()
 
     def _restart(self) -> tuple[np.ndarray, ...]:
-        self.games.reset()
-        return self._current()
+        with self._lock:
+            self.games.reset()
+            return self._shown()
 
     def _time_step(self, outputs: Any) -> ts.TimeStep:
         for output, shape in zip(outputs, self._shapes, strict=True):

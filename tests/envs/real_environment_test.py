@@ -1,5 +1,6 @@
 """Real games as one TF-Agents environment, whatever the groups they are played in."""
 
+import concurrent.futures
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,19 @@ def test_every_game_ends_and_begins_on_its_own(corridor):
     finished = environment.take_finished()
     assert finished.raw_returns == [5.0] * ended.sum()
     assert finished.interactions == 160 - (ended.sum() - before.is_last().numpy().sum())
+
+
+def test_threads_that_ask_at_once_see_the_same_games(corridor):
+    environment = RealEnvironment(corridor, 0, 4, 1, num_workers=2)
+    (group,) = environment.groups
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            looks = [threads.submit(group._current) for _ in range(4)]
+            shown = [look.result() for look in looks]
+            for step in shown[1:]:
+                np.testing.assert_array_equal(step[3], shown[0][3])
+            group._send(np.ones(4, np.int32))
+    environment.close()
 
 
 def test_groups_play_different_games(corridor):
