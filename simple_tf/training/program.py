@@ -28,7 +28,9 @@ def program_of(gin_files: Sequence[str], bindings: Sequence[str]) -> str:
 
 
 def check_program(program: str, gin_files: Sequence[str], bindings: Sequence[str]) -> None:
-    """Raises ConfigurationError if a configuration is for another program than the one at work."""
+    """Raises ConfigurationError if a configuration is missing, or is for another program."""
+    for name in gin_files:
+        find_gin_file(name)  # Raises: what is missing is no configuration of any program.
     right = program_of(gin_files, bindings)
     if right != program:
         raise ConfigurationError(
