@@ -105,6 +105,11 @@ class PolicyNetwork(tf.keras.Model):
         logits, values = self.logits_layer(hidden), self.value_layer(hidden)[:, 0]
         return tf.cast(logits, tf.float32), tf.cast(values, tf.float32)
 
+    @property
+    def has_to_see_the_game(self) -> bool:
+        """Whether it is to be shown differences, and does not know yet from what."""
+        return self.normaliser is not None and not bool(self.normaliser.is_set.numpy())
+
     def adapt(self, frames: np.ndarray) -> None:
         """Learns the game's usual image from uint8 frames [N, H, W, C], if it is shown.
 

@@ -10,6 +10,7 @@ import gin
 import tensorflow as tf
 
 from simple_tf.agents.interleaved import collect_interleaved
+from simple_tf.agents.policy_network import PolicyNetwork
 from simple_tf.agents.ppo import PPOTrainer
 from simple_tf.envs.game import GameSource
 from simple_tf.envs.real_environment import RealEnvironment
@@ -88,17 +89,12 @@ class PPOInRealGame:
 
     def train(self, num_updates: int) -> Mapping[str, float]:
         """See `ModelFreeLearner`."""
-        if self._has_to_look_first():
+        if isinstance(self.network, PolicyNetwork) and self.network.has_to_see_the_game:
             frames = self._trainer.look()[:, :, -1].numpy()
             self.network.adapt(frames.reshape(-1, *frames.shape[2:]))
             num_updates -= 1
         metrics = self._trainer.train(num_updates) if num_updates else {}
         return {name: float(value) for name, value in metrics.items()}
-
-    def _has_to_look_first(self) -> bool:
-        """Whether the network is to know the game's usual image, and does not yet."""
-        normaliser = getattr(self.network, "normaliser", None)
-        return normaliser is not None and not bool(normaliser.is_set.numpy())
 
     def take_finished(self) -> FinishedEpisodes:
         """See `ModelFreeLearner`."""

@@ -71,5 +71,5 @@ class PolicyPhase:
     def _show_game(self, iteration: int) -> None:
         """Lets a network that asks for it see what the game looks like, before it learns."""
         network = self._trainer.network
-        if isinstance(network, PolicyNetwork) and network.normaliser is not None:
+        if isinstance(network, PolicyNetwork) and network.has_to_see_the_game:
             network.adapt(sample_frames(self._store, iteration))

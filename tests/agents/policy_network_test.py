@@ -67,7 +67,9 @@ def test_a_policy_can_be_shown_what_differs_from_the_usual_image(tmp_path):
     shape = (2, 12, 10, 1)
     frames = np.random.RandomState(0).randint(0, 256, (30, *shape[1:])).astype(np.uint8)
     network = PolicyNetwork(shape, 4, inputs="differences", output_gain=0.1)
+    assert network.has_to_see_the_game
     network.adapt(frames)
+    assert not network.has_to_see_the_game
     usual = np.broadcast_to(np.sort(frames, axis=0)[14], (1, *shape))
     logits, _ = network(tf.constant(usual))
     # Nothing differs, so that only the iteration's embedding reaches the hidden layer.
