@@ -98,6 +98,11 @@ class PPOTrainer(tf.Module):
             jit_compile=jit_compile and alone,
         )
 
+    @property
+    def learned_variables(self) -> list[tf.Variable]:
+        """The policy's weights and its optimiser's variables."""
+        return [*self.network.variables, *self.learner.optimizer.variables]
+
     def train(self, num_updates: int, iteration: int = NO_ITERATION) -> Metrics:
         """Runs updates.
 

@@ -17,6 +17,7 @@ from simple_tf.frame_normaliser import FrameNormaliser
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
 from simple_tf.models.losses import cross_entropy
+from simple_tf.models.motion import go_on_moving
 from simple_tf.models.noise import Noise, StatelessNoise
 from simple_tf.models.patch_layers import PatchSize
 from simple_tf.models.patch_network import PatchNetwork
@@ -68,6 +69,8 @@ class PatchModel(WorldModel):
             each way is a whole frame; the likeliest colours of all ways together show no ball. In
             training a step has the code with which the model explains the truth best, in
             simulation one that is drawn as likely as the model holds it.
+        motion_radius: how many pixels something may move in a step, so that the model is shown, as
+            one frame more, where it will be if it goes on, see `motion.go_on_moving`; 0: not shown.
         sampling: when predicted frames are fed back in training; default: always.
         num_input_frames: K.
         num_reward_classes: R.
@@ -94,6 +97,7 @@ class PatchModel(WorldModel):
         reward_weights: Sequence[float] | None = None,
         past_actions: bool = False,
         codes: int = 0,
+        motion_radius: int = 0,
         sampling: ScheduledSampling | None = None,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
@@ -106,16 +110,16 @@ class PatchModel(WorldModel):
         self.sampling = sampling or ScheduledSampling("prediction")
         self.shown_actions = num_input_frames if past_actions else 1
         self.num_codes = codes
+        self.motion_radius = motion_radius
         self.pixel_weight = pixel_weight
         self.reward_clip = reward_clip
         self.reward_weights = _checked_weights(reward_weights, num_reward_classes)
-        options: dict[str, Any] = {
-            "dtype": tf.keras.mixed_precision.Policy(precision),
-            "seed": seed,
-        }
+        policy = tf.keras.mixed_precision.Policy(precision)
+        options: dict[str, Any] = {"dtype": policy, "seed": seed}
         self.normaliser = FrameNormaliser(frame_shape)
         self.size = size = PatchSize(frame_shape, patch_size)
-        inputs = patch_size**2 * num_input_frames * frame_shape[2]
+        shown_frames = num_input_frames + bool(motion_radius)
+        inputs = patch_size**2 * shown_frames * frame_shape[2]
         self.network = PatchNetwork(
             size,
             inputs,
@@ -140,6 +144,7 @@ class PatchModel(WorldModel):
                 copy_strength,
                 colour_spread,
                 loss_patches,
+                motion=bool(motion_radius),
                 name="outputs",
                 **options,
             )
@@ -174,6 +179,7 @@ class PatchModel(WorldModel):
         if self.shown_actions > 1:
             shown = tf.concat([state, shown], axis=1)
             state = shown[:, 1:]
+        frames = self._with_guess(frames)
         trunk = self._trunk(frames, shown)
         code = self.network.draw_code(trunk, StatelessNoise(seed))
         features = self.network.features(trunk, code)
@@ -205,7 +211,7 @@ class PatchModel(WorldModel):
         else:
             seen, codes = frames[:, :-1], None
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
-        stacks, targets = _merged(stacks), _merged(frames[:, known:])
+        stacks, targets = self._with_guess(_merged(stacks)), _merged(frames[:, known:])
         trunk = self._trunk(stacks, _merged(actions))
         if codes is None:
             features = self.network.features(trunk, self.network.draw_code(trunk, noise.at(-2)))
@@ -226,6 +232,14 @@ class PatchModel(WorldModel):
             context=tf.zeros_like(pixel),
             reward_logits=logits,
         )
+
+    def _with_guess(self, frames: tf.Tensor) -> tf.Tensor:
+        """Returns frames [B, K, H, W, C] and, if it is shown, where motion leads, [B, K + 1, …]."""
+        if not self.motion_radius:
+            return frames
+        usual = self.normaliser.background.read_value()
+        guess = go_on_moving(frames[:, -1], frames[:, -2], usual, self.motion_radius)
+        return tf.concat([frames, guess[:, None]], axis=1)
 
     def _trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
         """See `PatchNetwork.trunk`; of uint8 frames."""
@@ -275,9 +289,7 @@ class PatchModel(WorldModel):
         global_step: tf.Tensor,
         noise: Noise,
     ) -> tuple[tf.Tensor, _Codes | None]:
-        """Returns the frames that the model is shown in training, uint8 [B, K + n - 1, H, W, C].
-
-        And the codes of the n steps, if there are codes.
+        """Returns the frames shown in training, uint8 [B, K + n - 1, H, W, C], and their codes.
 
         Args:
             frames: the true ones, [B, K + n, H, W, C].
@@ -301,12 +313,13 @@ class PatchModel(WorldModel):
         )
 
         def advance(t: tf.Tensor, history: tf.Tensor, fed: Any, found: Any) -> tuple[Any, ...]:
-            trunk, used = self._trunk(history, by_time[t]), None
+            shown = self._with_guess(history)
+            trunk, used = self._trunk(shown, by_time[t]), None
             if self.num_codes:
-                best = self._best_code(trunk, history, truth[t], classes[t])
+                best = self._best_code(trunk, shown, truth[t], classes[t])
                 used = self._explored(best, noise.at(count + t))
                 found = found.write(t, tf.stack([used, best]))
-            outputs = self.outputs_layer(self.network.features(trunk, used), history)
+            outputs = self.outputs_layer(self.network.features(trunk, used), shown)
             use = (noise.at(t).uniform(batch) > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])
             history = tf.concat([history[:, 1:], newest[:, None]], axis=1)

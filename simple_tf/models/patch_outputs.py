@@ -103,8 +103,8 @@ class PalettePatchOutputs(PatchOutputs):
 
     Most pixels of the next frame have a colour that is on the screen already. So beside a logit
     for every colour the network gives a pixel a few more, for sources: the colour that it has now,
-    that its neighbours have, that it had before, that it usually has. Each is added to the
-    logit of whatever colour the source shows.
+    that its neighbours have, that it had before, that it usually has, and that it will have if
+    what moves goes on moving. Each is added to the logit of whatever colour the source shows.
 
     Args:
         size: how frames are cut.
@@ -119,6 +119,8 @@ class PalettePatchOutputs(PatchOutputs):
         loss_patches: how many patches of a frame are trained on: those that change and, to fill
             up, random others. Most of a frame stands still and is right from the start; what is
             left out takes no time. 0: all.
+        motion: whether the last of the frames is not the newest one, but a guess at the next, see
+            `motion.go_on_moving`.
         **options: see `NamedLayer`.
     """
 
@@ -135,6 +137,7 @@ class PalettePatchOutputs(PatchOutputs):
         copy_strength: float,
         colour_spread: float,
         loss_patches: int,
+        motion: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(size, channels, head, pixel_prior, **options)
@@ -143,7 +146,8 @@ class PalettePatchOutputs(PatchOutputs):
         self.copy_strength = copy_strength
         self.colour_spread = colour_spread
         self.loss_patches = min(loss_patches, size.num_patches)
-        self.num_sources = len(self.NEIGHBOURS) + 2
+        self.motion = motion
+        self.num_sources = len(self.NEIGHBOURS) + (3 if motion else 2)
         self.sources_kernel = self.add_variable_at(
             "sources_kernel", (channels, self.num_sources * self.shape[2]), "zeros"
         )
@@ -230,10 +234,12 @@ class PalettePatchOutputs(PatchOutputs):
     def _sources(self, frames: tf.Tensor) -> list[tf.Tensor]:
         """Returns what the sources show, slots [B, patches, side * side] each; "now" is first."""
         encode = self.palette_head.palette.encode
-        now, before = encode(frames[:, -1]), encode(frames[:, -2])  # [B, H, W]
+        guesses = [encode(frames[:, -1])] if self.motion else []
+        newest = frames.shape[1] - 1 - len(guesses)
+        now, before = encode(frames[:, newest]), encode(frames[:, newest - 1])  # [B, H, W]
         usual = tf.broadcast_to(encode(self._background.read_value()[None]), tf.shape(now))
         moved = [_shifted(now, rows, columns) for rows, columns in self.NEIGHBOURS]
-        return [self.size.cut_flat(image[..., None]) for image in (*moved, before, usual)]
+        return [self.size.cut_flat(image[..., None]) for image in (*moved, before, usual, *guesses)]
 
     def _copies(self, x: tf.Tensor, sources: list[tf.Tensor]) -> tf.Tensor:
         """Returns the sources' part of the outputs, [B, N, outputs, side * side]."""

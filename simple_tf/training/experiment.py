@@ -36,6 +36,7 @@ from simple_tf.training.real_play_phase import RealPlayPhase
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.run_videos import write_dream
 from simple_tf.training.schedule import Schedule
+from simple_tf.training.selection_phase import KeptPolicy, SelectionPhase
 from simple_tf.training.workers import Workers, led_by_chief, signs_of_life
 from simple_tf.training.world_model_evaluation_phase import WorldModelEvaluationPhase
 from simple_tf.training.world_model_phase import WorldModelPhase
@@ -51,6 +52,7 @@ class Learners:
         network: the policy.
         policy_trainer: trains it in the model.
         starts: where simulated rollouts begin.
+        kept: the best policy so far, if policies are selected.
     """
 
     model: WorldModel
@@ -58,6 +60,7 @@ class Learners:
     network: tf.keras.Model
     policy_trainer: PPOTrainer
     starts: StartSampler
+    kept: KeptPolicy | None
 
     @property
     def variables(self) -> list[tf.Variable]:
@@ -66,22 +69,37 @@ class Learners:
 
     def checkpoint(self) -> tf.train.Checkpoint:
         """What is saved and restored."""
-        return tf.train.Checkpoint(world_model=self.model_trainer, policy=self.policy_trainer)
+        checkpoint = tf.train.Checkpoint(world_model=self.model_trainer, policy=self.policy_trainer)
+        if self.kept is not None:
+            checkpoint.kept_policy = self.kept
+        return checkpoint
 
 
-def build_learners(frame_shape: Sequence[int], num_actions: int, seed: int) -> Learners:
-    """Makes everything that learns, from gin, for frames and actions of a game."""
+@gin.configurable(allowlist=["keep_best_policy"])
+def build_learners(
+    frame_shape: Sequence[int], num_actions: int, seed: int, keep_best_policy: bool = False
+) -> Learners:
+    """Makes everything that learns, from gin, for frames and actions of a game.
+
+    Args:
+        frame_shape: (height, width, channels).
+        num_actions: number of actions.
+        seed: decides every random draw.
+        keep_best_policy: see `SelectionPhase`.
+    """
     height, width, channels = frame_shape
     model = build_world_model((height, width, channels), num_actions, seed)
     starts = StartSampler((height, width, channels), model.num_input_frames)
     network = build_policy((model.num_input_frames, height, width, channels), num_actions, seed)
     environment = SimulatedEnvironment(model, starts, seed=seed)
+    trainer = PPOTrainer(environment, network, seed=seed)
     return Learners(
         model=model,
         model_trainer=WorldModelTrainer(model, seed=seed),
         network=network,
-        policy_trainer=PPOTrainer(environment, network, seed=seed),
+        policy_trainer=trainer,
         starts=starts,
+        kept=KeptPolicy(trainer.learned_variables) if keep_best_policy else None,
     )
 
 
@@ -141,6 +159,11 @@ class Experiment(LoopRun):
     def _variables(self) -> Sequence[tf.Variable]:
         return self.learners.variables
 
+    def _interactions_behind(self, iteration: int) -> int:
+        """Real steps behind an iteration's policy: if it was selected, by its own play, too."""
+        own = int(self.learners.kept is not None)
+        return self.schedule.interactions_before(iteration + own)
+
     def _leave_pictures(self) -> None:
         """Leaves a video of the policy in its dream."""
         learners = self.learners
@@ -158,7 +181,7 @@ class Experiment(LoopRun):
             self.directory,
             self.source,
             learners.network,
-            schedule.interactions_before,
+            self._interactions_behind,
             asked,
             frames,
             seed,
@@ -180,6 +203,7 @@ class Experiment(LoopRun):
             *together,
             led_by_chief(collection, workers, store),
             RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
+            SelectionPhase(learners.kept, store, schedule),
             *(led_by_chief(phase, workers, store) for phase in evaluations),
         ]
 

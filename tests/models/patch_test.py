@@ -163,11 +163,11 @@ def test_compiled_rollouts_agree_with_plain_ones():
     assert np.mean(plain.numpy() == compiled.numpy()) > 0.99
 
 
-@pytest.mark.parametrize("past_actions", [False, True])
-def test_the_window_is_the_model_applied_step_by_step(past_actions):
+@pytest.mark.parametrize("sees_more", [{}, {"past_actions": True}, {"motion_radius": 2}])
+def test_the_window_is_the_model_applied_step_by_step(sees_more):
     """Losses of all steps at once are those of a rollout that feeds back its own frames."""
     options = {"reward_weights": (3.0, 1.0, 2.0), "pixel_weight": 5.0}
-    model = randomised(build(past_actions=past_actions, **options))
+    model = randomised(build(**sees_more, **options))
     frames, actions, rewards = window()
     state = model.initial_state(frames[:, :4], actions[:, :3])
     losses = model.window_losses(frames, actions, rewards, 0, FixedNoise(0.5))
@@ -274,6 +274,21 @@ def test_a_pixel_can_take_its_colour_from_a_source(source, expected):
     outputs = model.outputs_layer(tf.ones([3, 3, 3, 8]), frames)
     background = model.normaliser.background.numpy()
     np.testing.assert_array_equal(model.decode(outputs), expected(frames.numpy(), background))
+
+
+def test_a_pixel_can_take_its_colour_from_what_goes_on_moving():
+    model = build(copy_strength=0.0, motion_radius=2)
+    model.normaliser.background.assign(np.full(SHAPE, GREYS[0], np.uint8))
+    frames = np.full((2, 5, *SHAPE), GREYS[0], np.uint8)
+    for step in range(5):
+        frames[0, step, 4, 2 + step] = GREYS[2]
+        frames[1, step, 9 - 2 * step, 6] = GREYS[1]
+    kernel = np.zeros(model.outputs_layer.sources_kernel.shape, np.float32)
+    kernel[:, 7 * 16 :] = 1.0
+    model.outputs_layer.sources_kernel.assign(kernel)
+    shown = model._with_guess(tf.constant(frames[:, :4]))
+    outputs = model.outputs_layer(tf.ones([2, 3, 3, 8]), shown)
+    np.testing.assert_array_equal(model.decode(outputs), frames[:, 4])
 
 
 def test_wrong_reward_weights():
