@@ -14,7 +14,13 @@ from absl import logging
 from simple_tf.training.suggestions import did_you_mean, suggestion
 
 # What gin raises for a mistake in a file or a binding, depending on the mistake.
-_GIN_ERRORS = (ValueError, AttributeError, ImportError, SyntaxError, OSError, tokenize.TokenError)
+_GIN_ERRORS = (ValueError, AttributeError, ImportError, OSError)
+
+# Instead of what gin says of Python's own parser when it cannot read a line.
+_EXPECTED = (
+    "cannot be read. Expected is NAME = value, where a value is a number (100000), a text in "
+    "quotes ('abc'), True, False or None, a list or tuple of such, or %NAME or @name."
+)
 
 # Makes gin write every binding on a line of its own.
 _NO_LINE_BREAKS = 1_000_000
@@ -60,6 +66,9 @@ def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:
     try:
         with _quiet_gin():
             gin.parse_config_files_and_bindings(paths, list(bindings), skip_unknown=False)
+    except (SyntaxError, tokenize.TokenError) as error:
+        place = _unreadable(error, bindings)
+        raise ConfigurationError(f"The configuration is wrong: {place} {_EXPECTED}") from error
     except _GIN_ERRORS as error:
         raise ConfigurationError(f"The configuration is wrong: {_on_one_line(error)}") from error
     _check_macros(bindings)
@@ -86,6 +95,16 @@ def _quiet_gin() -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(verbosity)
+
+
+def _unreadable(error: Exception, bindings: Sequence[str]) -> str:
+    """The line that gin could not read, and where it is."""
+    if not isinstance(error, SyntaxError) or error.lineno is None:
+        return "something with a bracket or a quotation mark that is not closed"
+    if error.filename:
+        return f"line {error.lineno} of {error.filename}, {(error.text or '').strip()!r},"
+    lines = "\n".join(bindings).splitlines()  # As gin has counted them.
+    return f"--gin_bindings={lines[min(error.lineno, len(lines)) - 1]}"
 
 
 def _on_one_line(error: Exception) -> str:
