@@ -66,7 +66,7 @@ class RunDescription:
         return [
             f"{name}: {mine.get(name, 'not set')} in the run, {theirs.get(name, 'not set')} now"
             for name in sorted(mine.keys() | theirs.keys())
-            if mine.get(name) != theirs.get(name)
+            if _value(mine.get(name)) != _value(theirs.get(name))
         ]
 
     def _flat(self) -> dict[str, str]:
@@ -227,6 +227,14 @@ class RunDirectory:
             "starts": [*starts, {**_this_start(), "devices": dict(devices)}],
         }
         replace_text(self.description, json.dumps(fields, indent=2) + "\n")
+
+
+def _value(text: str | None) -> str | float | None:
+    """A binding's value as far as it can be compared: 1e5 and 100000 are the same."""
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def replace_text(path: Path, text: str) -> None:
