@@ -52,7 +52,11 @@ def run(main: Callable[[list[str]], int]) -> None:
         if len(arguments) > 1:
             print(f"Not a flag: {' '.join(arguments[1:])}. See --help.", file=sys.stderr)
             return 2
-        return explain_errors(lambda: main(arguments))
+        try:
+            return explain_errors(lambda: main(arguments))
+        except KeyboardInterrupt:  # Before there was anything to save, or for the second time.
+            print("Stopped at once. What was saved before is whole.", file=sys.stderr)
+            return exit_code(signal.SIGINT.name)
 
     app.run(guarded)
 
