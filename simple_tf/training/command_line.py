@@ -16,8 +16,8 @@ from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
 from simple_tf.training.background_work import BackgroundError
 from simple_tf.training.checkpoints import CheckpointError
-from simple_tf.training.configuration import ConfigurationError
 from simple_tf.training.devices import DeviceError
+from simple_tf.training.gin_files import ConfigurationError
 from simple_tf.training.loop import DivergedError
 from simple_tf.training.run_directory import RunError
 from simple_tf.training.sweep import SweepError

@@ -1,4 +1,4 @@
-"""Finds and parses gin files: `--gin_file=sd.gin` works from any directory."""
+"""Parses gin files and bindings, and says what is wrong with them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import contextlib
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import gin
 from absl import logging
 
-from simple_tf.training.suggestions import did_you_mean, suggestion
+from simple_tf.training.gin_files import ConfigurationError, find_gin_file, shipped_directory
+from simple_tf.training.similar_names import did_you_mean
+from simple_tf.training.suggestions import suggestion
 
 # What gin raises for a mistake in a file or a binding, depending on the mistake.
 _GIN_ERRORS = (ValueError, AttributeError, ImportError, OSError)
@@ -28,30 +29,6 @@ _NO_LINE_BREAKS = 1_000_000
 # `NAME = value` gives a macro, which `%NAME` uses.
 _MACRO = re.compile(r"\s*(\w+)\s*=")
 _MACRO_USE = re.compile(r"%(\w+)")
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-
-
-class ConfigurationError(ValueError):
-    """A gin file is missing, or a binding is wrong; the message says which."""
-
-
-def shipped_directory() -> Path:
-    """Where the shipped gin files are: inside an installed package, or in a source checkout."""
-    installed = _PACKAGE / "configurations"
-    return installed if installed.is_dir() else _PACKAGE.parent / "gin"
-
-
-def find_gin_file(name: str) -> Path:
-    """Returns the file called `name`: as a path, or else among the shipped configurations."""
-    for candidate in (Path(name), shipped_directory() / name):
-        if candidate.is_file():
-            return candidate
-    shipped = sorted(path.name for path in shipped_directory().glob("*.gin"))
-    raise ConfigurationError(
-        f"There is no gin file {name!r}.{did_you_mean(name, shipped)} Shipped with simple_tf: "
-        f"{', '.join(shipped)}."
-    )
 
 
 def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:

@@ -5,12 +5,8 @@ from simple_tf.envs.catalog import find_game
 
 # Known to gin once imported.
 from simple_tf.training import experiment, model_free, random_play  # noqa: F401
-from simple_tf.training.configuration import (
-    ConfigurationError,
-    configure,
-    find_gin_file,
-    shipped_directory,
-)
+from simple_tf.training.configuration import configure
+from simple_tf.training.gin_files import ConfigurationError, find_gin_file, shipped_directory
 
 
 @pytest.fixture(autouse=True)
