@@ -219,6 +219,8 @@ def test_what_cannot_be_started_from_is_refused(whole, tmp_path):
         _experiment("ppo", tmp_path / "other", "PolicyNetwork.filters = 7", initial=initial)
     with pytest.raises(ValueError, match=r"RainbowNetwork, not PolicyNetwork.*\(--init_from\)"):
         _experiment("rainbow", tmp_path / "other", initial=initial)
+    with pytest.raises(ValueError, match="PPO cannot learn a RainbowNetwork"):
+        _experiment("ppo", tmp_path / "other", "build_policy.network = @RainbowNetwork")
     assert not (tmp_path / "other").exists()
     (tmp_path / "run.json").write_text(whole.directory.description.read_text())
     with pytest.raises(RunError, match="no policy to start from"):
