@@ -55,12 +55,16 @@ use_environment() {
   export SIMPLE_TF_PYTHON
 }
 
-# borrow_environment [EXTRAS]: the same for a dry run, which installs nothing: any Python that has the
-# dependencies will do. Without one there is nothing more to show, and the script ends.
+# borrow_environment [EXTRAS]: the same for a dry run, which installs nothing and leaves nothing: any
+# Python will do that has the dependencies. One without them can read a sweep, but not check it; sets
+# $unchecked then. Without any there is nothing more to show, and the script ends. Sets $later_python
+# to the Python that would be used.
 borrow_environment() {
   local candidate
   echo "would make .venv and install simple_tf${1:+ with the extras $1} there, unless that is done" >&2
-  for candidate in "$PWD/.venv/bin/python" ${PYTHON:-python3.11 python3.10 python3 python}; do
+  later_python="$PWD/.venv/bin/python"
+  export PYTHONDONTWRITEBYTECODE=1
+  for candidate in "$later_python" ${PYTHON:-python3.11 python3.10 python3 python}; do
     if "$candidate" -c 'import importlib.util as util, sys
 sys.exit(not all(map(util.find_spec, ("absl", "gin", "tensorflow", "tf_agents", "ale_py"))))' \
         2>/dev/null; then
@@ -68,7 +72,8 @@ sys.exit(not all(map(util.find_spec, ("absl", "gin", "tensorflow", "tf_agents", 
       return
     fi
   done
-  echo "and then check the sweep and begin its runs. For a dry run to do the former, and to show the" \
-    "latter, some Python has to have simple_tf's dependencies already: set SIMPLE_TF_PYTHON." >&2
-  exit
+  # shellcheck disable=SC2034 # Read in launch/sweep_tasks.sh.
+  unchecked=1
+  candidate=$(find_python) || exit 0
+  SIMPLE_TF_PYTHON=$(command -v "$candidate")
 }

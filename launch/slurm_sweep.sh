@@ -41,7 +41,7 @@ command=(
   "--array=0-$((${#tasks[@]} - 1))${parallel:+%$parallel}"
   ${sbatch_options[@]+"${sbatch_options[@]}"}
 )
-script=(launch/slurm_task.sh "$SIMPLE_TF_PYTHON" "$sweep_file"
+script=(launch/slurm_task.sh "${later_python:-$SIMPLE_TF_PYTHON}" "$sweep_file"
   ${train_flags[@]+"${train_flags[@]/#/--train_flag=}"})
 if [ -n "$dry_run" ]; then
   do_or_show "${command[@]}" "${script[@]}"

@@ -7,8 +7,9 @@ die() {
   exit 2
 }
 
-# Further flags of every run, and whether to show only what would be done.
-train_flags=() dry_run=""
+# Further flags of every run, and whether to show only what would be done. Of a dry run: whether the
+# sweep cannot be checked here, and the Python that would be used, see launch/environment.sh.
+train_flags=() dry_run="" unchecked="" later_python=""
 
 # take_sweep FILE: sets $sweep_file, seen from where the user is or from the top of the repository.
 take_sweep() {
@@ -26,8 +27,13 @@ take_sweep() {
   die "There is no sweep ${1:-(none was named)}; try launch/sweeps/smoke.ini."
 }
 
-# Asks the program about the sweep.
+# sweep --FLAG...: asks the program about the sweep.
 sweep() {
+  if [ -n "$unchecked" ] && [ "$1" = --check ]; then
+    echo "and check the sweep then: no Python here has simple_tf's dependencies (SIMPLE_TF_PYTHON can" \
+      "name one). What follows has not been checked:" >&2
+    return
+  fi
   "$SIMPLE_TF_PYTHON" -m simple_tf.sweep "--file=$sweep_file" \
     ${train_flags[@]+"${train_flags[@]/#/--train_flag=}"} "$@"
 }
@@ -70,7 +76,7 @@ choose_tasks() {
 
 # Prints the commands of the chosen runs.
 show_tasks() {
-  sweep "${tasks[@]/#/--command=}"
+  sweep "${tasks[@]/#/--command=}" ${later_python:+"--python=$later_python"}
 }
 
 # Prints how one sees how far the runs are, and how one stops what this script has started.

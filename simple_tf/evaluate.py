@@ -21,7 +21,8 @@ from simple_tf.evaluation.protocol import (
     protocol_grid,
 )
 from simple_tf.training import command_line
-from simple_tf.training.configuration import ConfigurationError, configure
+from simple_tf.training.configuration import configure
+from simple_tf.training.gin_files import ConfigurationError
 from simple_tf.training.interruption import Interruption
 from simple_tf.training.policy_evaluation import (
     EvaluationTask,

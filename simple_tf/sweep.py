@@ -3,65 +3,70 @@
 python -m simple_tf.sweep --file=launch/sweeps/smoke.ini --list
 
 The scripts in launch/ use this to check a sweep before they ask for machines, to count its runs,
-and, on the machine, to become one of them.
+and, on the machine, to become one of them. Only --check and --list need more than Python itself, so
+that a dry run can show its commands where nothing has been installed yet.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import sys
 from pathlib import Path
 
-from absl import app, flags
-
-# TensorFlow takes seconds to import and is needed for --check and --list only: see there.
 from simple_tf.training.sweep import Sweep, SweepError, read_sweep
 
 _NOT_STARTED = "not started"
 
-_FILE = flags.DEFINE_string(
-    "file", None, "The sweep, see simple_tf/training/sweep.py.", required=True
-)
-_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Instead of the directory in the file.")
-_TRAIN_FLAG = flags.DEFINE_multi_string(
-    "train_flag", [], "A further flag of every run, e.g. --train_flag=--resume=never."
-)
-_CHECK = flags.DEFINE_bool("check", False, "Say whether all runs can begin.")
-_LIST = flags.DEFINE_bool("list", False, "List the runs, and how far they are.")
-_COUNT = flags.DEFINE_bool("count", False, "Print how many runs there are.")
-_WHERE = flags.DEFINE_bool("where", False, "Print the directory of all runs.")
-_COMMAND = flags.DEFINE_multi_integer(
-    "command", [], "Print the commands of these runs, counted from 0."
-)
-_RUN = flags.DEFINE_integer("run", None, "Become this run, so that signals reach it.")
 
-
-def main(_: list[str]) -> int:
+def main() -> int:
+    arguments = _parser().parse_args()
     try:
-        output_dir = Path(_OUTPUT_DIR.value) if _OUTPUT_DIR.value else None
-        sweep = read_sweep(Path(_FILE.value), output_dir, _TRAIN_FLAG.value)
-        return _do(sweep)
+        sweep = read_sweep(arguments.file, arguments.output_dir, arguments.train_flag)
+        return _do(sweep, arguments)
     except SweepError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
 
 
-def _do(sweep: Sweep) -> int:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m simple_tf.sweep", description=__doc__, allow_abbrev=False
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add = parser.add_argument
+    add("--file", type=Path, required=True, help="The sweep, see simple_tf/training/sweep.py.")
+    add("--output_dir", type=Path, help="Instead of the directory in the file.")
+    further = "A further flag of every run, e.g. --train_flag=--resume=never."
+    add("--train_flag", action="append", default=[], help=further)
+    add("--check", action="store_true", help="Say whether all runs can begin.")
+    add("--list", action="store_true", help="List the runs, and how far they are.")
+    add("--count", action="store_true", help="Print how many runs there are.")
+    add("--where", action="store_true", help="Print the directory of all runs.")
+    commands = "Print the command of this run, counted from 0; may be given several times."
+    add("--command", type=int, action="append", help=commands)
+    add("--python", help="Instead of this Python, in the commands.")
+    add("--run", type=int, help="Become this run, so that signals reach it.")
+    return parser
+
+
+def _do(sweep: Sweep, wanted: argparse.Namespace) -> int:
     """Does the one thing that was asked for."""
-    if _CHECK.value:
+    if wanted.check:
         return _check(sweep)
-    if _LIST.value:
+    if wanted.list:
         return _list(sweep)
-    if _RUN.value is not None:
-        command = sweep.task(_RUN.value).command()
+    if wanted.run is not None:
+        command = sweep.task(wanted.run).command()
         os.execv(command[0], command)
-    if _COUNT.value:
+    if wanted.count:
         print(len(sweep.tasks()))
-    elif _WHERE.value:
+    elif wanted.where:
         print(sweep.output_dir)
-    elif _COMMAND.value:
-        print("\n".join(shlex.join(sweep.task(index).command()) for index in _COMMAND.value))
+    elif wanted.command:
+        commands = [sweep.task(index).command(wanted.python) for index in wanted.command]
+        print("\n".join(map(shlex.join, commands)))
     else:
         raise SweepError("Say what to do: --check, --list, --count, --where, --command=N, --run=N.")
     return 0
@@ -90,4 +95,4 @@ def _list(sweep: Sweep) -> int:
 
 
 if __name__ == "__main__":
-    app.run(main)
+    sys.exit(main())

@@ -250,10 +250,17 @@ def test_a_dry_run_needs_no_sweep_and_no_environment_and_leaves_nothing(gpus, ch
         assert "would make .venv and install simple_tf" in done.stderr
         return done
 
-    assert "CHECKED" in dry_run(gpus.folder / "python").stdout
+    commands = r"checkout/\.venv/bin/python .*smoke"
+    complete = dry_run(gpus.folder / "python")
+    assert re.search(rf"CHECKED[\s\S]*{commands}", complete.stdout)
+    gpus.has("bare_python", f'#!/bin/bash\nexec {sys.executable} -S "$@"\n')
+    bare = dry_run(gpus.folder / "bare_python")
+    assert re.search(commands, bare.stdout)
+    assert "CHECKED" not in bare.stdout
+    assert "What follows has not been checked" in bare.stderr
     without = dry_run("/bin/false")
     assert not without.stdout
-    assert "some Python has to have simple_tf's dependencies" in without.stderr
+    assert "simple_tf needs Python 3.10 or 3.11; found neither" in without.stderr
 
 
 def test_slurm_is_given_a_job_array_that_can_be_requeued(machine):
@@ -404,7 +411,7 @@ def test_the_container_is_made_of_what_is_here():
 @pytest.mark.parametrize("path", sorted((LAUNCH / "sweeps").glob("*.ini")), ids=lambda p: p.stem)
 def test_the_shipped_sweeps_name_what_exists(path):
     from simple_tf.envs.atari import atari_names
-    from simple_tf.training.configuration import find_gin_file
+    from simple_tf.training.gin_files import find_gin_file
     from simple_tf.training.sweep import read_sweep
 
     sweep = read_sweep(path)

@@ -51,7 +51,8 @@ def test_an_installed_wheel_finds_them_from_anywhere(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     code = (
-        "from simple_tf.training.configuration import configure, find_gin_file\n"
+        "from simple_tf.training.configuration import configure\n"
+        "from simple_tf.training.gin_files import find_gin_file\n"
         "import simple_tf.training.random_play\n"
         "print(find_gin_file('random_play.gin'))\n"
         "configure(['random_play.gin'], [])\n"

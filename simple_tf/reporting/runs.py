@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
@@ -105,7 +106,10 @@ class Run:
         value = self.bindings.get(name, "")
         if value.startswith("%"):
             value = self.bindings.get(value.removeprefix("%"), "")
-        return int(value) if value.isdigit() else None
+        with contextlib.suppress(ValueError):
+            number = float(value)  # 1e5 is a whole number as well.
+            return int(number) if number.is_integer() else None
+        return None
 
     @property
     def seconds(self) -> float:

@@ -16,8 +16,8 @@ from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
 from simple_tf.training.background_work import BackgroundError
 from simple_tf.training.checkpoints import CheckpointError
-from simple_tf.training.configuration import ConfigurationError
 from simple_tf.training.devices import DeviceError
+from simple_tf.training.gin_files import ConfigurationError
 from simple_tf.training.loop import DivergedError
 from simple_tf.training.run_directory import RunError
 from simple_tf.training.sweep import SweepError
@@ -52,7 +52,11 @@ def run(main: Callable[[list[str]], int]) -> None:
         if len(arguments) > 1:
             print(f"Not a flag: {' '.join(arguments[1:])}. See --help.", file=sys.stderr)
             return 2
-        return explain_errors(lambda: main(arguments))
+        try:
+            return explain_errors(lambda: main(arguments))
+        except KeyboardInterrupt:  # Before there was anything to save, or for the second time.
+            print("Stopped at once. What was saved before is whole.", file=sys.stderr)
+            return exit_code(signal.SIGINT.name)
 
     app.run(guarded)
 

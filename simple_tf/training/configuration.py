@@ -1,4 +1,4 @@
-"""Finds and parses gin files: `--gin_file=sd.gin` works from any directory."""
+"""Parses gin files and bindings, and says what is wrong with them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import contextlib
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import gin
 from absl import logging
 
-from simple_tf.training.suggestions import did_you_mean, suggestion
+from simple_tf.training.gin_files import ConfigurationError, find_gin_file, shipped_directory
+from simple_tf.training.similar_names import did_you_mean
+from simple_tf.training.suggestions import suggestion
 
 # What gin raises for a mistake in a file or a binding, depending on the mistake.
-_GIN_ERRORS = (ValueError, AttributeError, ImportError, SyntaxError, OSError, tokenize.TokenError)
+_GIN_ERRORS = (ValueError, AttributeError, ImportError, OSError)
+
+# Instead of what gin says of Python's own parser when it cannot read a line.
+_EXPECTED = (
+    "cannot be read. Expected is NAME = value, where a value is a number (100000), a text in "
+    "quotes ('abc'), True, False or None, a list or tuple of such, or %NAME or @name."
+)
 
 # Makes gin write every binding on a line of its own.
 _NO_LINE_BREAKS = 1_000_000
@@ -22,30 +29,6 @@ _NO_LINE_BREAKS = 1_000_000
 # `NAME = value` gives a macro, which `%NAME` uses.
 _MACRO = re.compile(r"\s*(\w+)\s*=")
 _MACRO_USE = re.compile(r"%(\w+)")
-
-_PACKAGE = Path(__file__).resolve().parent.parent
-
-
-class ConfigurationError(ValueError):
-    """A gin file is missing, or a binding is wrong; the message says which."""
-
-
-def shipped_directory() -> Path:
-    """Where the shipped gin files are: inside an installed package, or in a source checkout."""
-    installed = _PACKAGE / "configurations"
-    return installed if installed.is_dir() else _PACKAGE.parent / "gin"
-
-
-def find_gin_file(name: str) -> Path:
-    """Returns the file called `name`: as a path, or else among the shipped configurations."""
-    for candidate in (Path(name), shipped_directory() / name):
-        if candidate.is_file():
-            return candidate
-    shipped = sorted(path.name for path in shipped_directory().glob("*.gin"))
-    raise ConfigurationError(
-        f"There is no gin file {name!r}.{did_you_mean(name, shipped)} Shipped with simple_tf: "
-        f"{', '.join(shipped)}."
-    )
 
 
 def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:
@@ -60,6 +43,9 @@ def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:
     try:
         with _quiet_gin():
             gin.parse_config_files_and_bindings(paths, list(bindings), skip_unknown=False)
+    except (SyntaxError, tokenize.TokenError) as error:
+        place = _unreadable(error, bindings)
+        raise ConfigurationError(f"The configuration is wrong: {place} {_EXPECTED}") from error
     except _GIN_ERRORS as error:
         raise ConfigurationError(f"The configuration is wrong: {_on_one_line(error)}") from error
     _check_macros(bindings)
@@ -86,6 +72,16 @@ def _quiet_gin() -> Iterator[None]:
         yield
     finally:
         logging.set_verbosity(verbosity)
+
+
+def _unreadable(error: Exception, bindings: Sequence[str]) -> str:
+    """The line that gin could not read, and where it is."""
+    if not isinstance(error, SyntaxError) or error.lineno is None:
+        return "something with a bracket or a quotation mark that is not closed"
+    if error.filename:
+        return f"line {error.lineno} of {error.filename}, {(error.text or '').strip()!r},"
+    lines = "\n".join(bindings).splitlines()  # As gin has counted them.
+    return f"--gin_bindings={lines[min(error.lineno, len(lines)) - 1]}"
 
 
 def _on_one_line(error: Exception) -> str:

@@ -29,12 +29,14 @@ class InitialPolicy:
 
     Attributes:
         run: the run's directory.
+        game: what it played.
         policy: where the policy is.
         interactions: real steps it was trained with; a run that starts from it counts on.
         bindings: of gin, without which the policy would not see what it is used to.
     """
 
     run: Path
+    game: str
     policy: Path
     interactions: int
     bindings: tuple[str, ...]
@@ -56,7 +58,8 @@ class InitialPolicy:
         bindings = [_LOOP_FRAMES]
         bindings += [f"{name} = {bound[name]}" for name in bound if name.startswith(_TAKEN_OVER)]
         bindings += [f"{_STACKS[1]} = {bound[name]}" for name in _STACKS if name in bound]
-        return cls(run, policy, read_description(policy)["interactions"], tuple(bindings))
+        interactions = read_description(policy)["interactions"]
+        return cls(run, description.game, policy, interactions, tuple(bindings))
 
     def load(self, network: tf.keras.Model) -> None:
         """Reads the weights.
@@ -68,6 +71,6 @@ class InitialPolicy:
             load_policy(self.policy, network)
         except PolicyFileError as error:
             raise RunError(
-                f"{self.run} cannot be started from: its policy does not fit the network that is "
-                f"to learn. {error}"
+                f"{self.run}, a run on {self.game}, cannot be started from: its policy does not "
+                f"fit the network that is to learn. {error}"
             ) from error

@@ -12,6 +12,7 @@ import tensorflow as tf
 from simple_tf.agents.interleaved import collect_interleaved
 from simple_tf.agents.policy_network import PolicyNetwork
 from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.agents.rainbow_network import RainbowNetwork
 from simple_tf.envs.game import GameSource
 from simple_tf.envs.real_environment import RealEnvironment
 from simple_tf.envs.resumable_batch import FinishedEpisodes
@@ -77,6 +78,11 @@ class PPOInRealGame:
         rows_per_replica(self.environment.batch_size, "RealEnvironment.num_slots")
         shape = self.environment.observation_shape
         self.network = build_policy(shape, self.environment.num_actions, seed)
+        if isinstance(self.network, RainbowNetwork):
+            raise ValueError(
+                "PPO cannot learn a RainbowNetwork: a policy of Rainbow (--init_from) can learn on "
+                "with Rainbow only."
+            )
         self.stack = shape[0]
         self._trainer = PPOTrainer(
             self.environment,

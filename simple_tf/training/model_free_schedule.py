@@ -6,6 +6,14 @@ import dataclasses
 
 import gin
 
+from simple_tf.training.schedule import whole_number
+
+# The name of the macro in the shipped files stands beside the setting: users know that one.
+_NAMES = {
+    "interactions": "ModelFreeSchedule.interactions (BUDGET)",
+    "evaluate_every": "ModelFreeSchedule.evaluate_every",
+}
+
 
 @gin.configurable
 @dataclasses.dataclass(frozen=True)
@@ -22,19 +30,15 @@ class ModelFreeSchedule:
     evaluate_every: int = gin.REQUIRED
 
     def __post_init__(self) -> None:
-        for name in ("interactions", "evaluate_every"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(
-                    f"ModelFreeSchedule.{name} must be a whole number of at least 1: {value!r}."
-                )
+        for field, name in _NAMES.items():
+            object.__setattr__(self, field, whole_number(name, getattr(self, field), 1))
 
     def check(self, update_size: int) -> None:
         """Raises ValueError if the budget is not enough for one update of so many steps."""
         if self.interactions < update_size:
             raise ValueError(
-                f"ModelFreeSchedule.interactions is {self.interactions}, less than the "
-                f"{update_size} steps of one update."
+                f"{_NAMES['interactions']} is {self.interactions}, less than the {update_size} "
+                "steps of one update."
             )
 
     @property

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from simple_tf.training.configuration import ConfigurationError, find_gin_file
+from simple_tf.training.gin_files import ConfigurationError, find_gin_file
 
 LOOP = "simple_tf.train"
 MODEL_FREE = "simple_tf.train_model_free"

@@ -94,5 +94,8 @@ class RainbowInRealGame:
 def _network(batch: GameBatch, seed: int) -> RainbowNetwork:
     network = build_policy(batch.observation_shape, batch.num_actions, seed)
     if not isinstance(network, RainbowNetwork):
-        raise ValueError(f"Rainbow needs a RainbowNetwork, not {type(network).__name__}.")
+        raise ValueError(
+            f"Rainbow needs a RainbowNetwork, not {type(network).__name__}. A policy of SimPLe or "
+            "PPO (--init_from) can learn on with PPO only."
+        )
     return network

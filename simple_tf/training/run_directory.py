@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from simple_tf import __version__
+from simple_tf.training.run_lock import LOCK_NAME, InUseError, take_lock
 
 RESUME = ("auto", "never")
 
@@ -33,6 +34,10 @@ _PACKAGES = (
     "gin-config",
     "dm-reverb",
 )
+
+
+# What a process leaves that is killed before it has described its run.
+_LEFT_BEFORE_A_RUN = {LOCK_NAME, ".run.json.tmp"}
 
 
 class RunError(ValueError):
@@ -61,7 +66,7 @@ class RunDescription:
         return [
             f"{name}: {mine.get(name, 'not set')} in the run, {theirs.get(name, 'not set')} now"
             for name in sorted(mine.keys() | theirs.keys())
-            if mine.get(name) != theirs.get(name)
+            if _value(mine.get(name)) != _value(theirs.get(name))
         ]
 
     def _flat(self) -> dict[str, str]:
@@ -115,7 +120,7 @@ class RunDirectory:
         resume: str = "auto",
         devices: Mapping[str, Any] = MappingProxyType({}),
     ) -> bool:
-        """Takes the directory for a run, a new one or the same one again.
+        """Takes the directory for a run, a new one or the same one again, until this process ends.
 
         Args:
             description: what the run is to be.
@@ -126,17 +131,14 @@ class RunDirectory:
             Whether the run had been started before.
 
         Raises:
-            RunError: the directory holds something else, or the run of another configuration.
+            RunError: the directory holds something else, or the run of another configuration, or
+                another process is at work on it.
         """
-        if not self.check(description):
-            self.path.mkdir(parents=True, exist_ok=True)
+        self._check_resumption(description, resume)  # Whatever is refused is left as it was.
+        self._lock()
+        if not self._check_resumption(description, resume):  # It may be another's by now.
             self._write(description, [], devices)
             return False
-        if resume == "never":
-            raise RunError(
-                f"{self.path} holds a run already, and --resume=never was given; choose another "
-                "--output_dir, or leave out --resume to go on with it."
-            )
         existing, fields = self.read()
         self._write(existing, fields["starts"], devices)
         return True
@@ -179,10 +181,30 @@ class RunDirectory:
                 f"{self.description} cannot be read ({error}); restore it from a copy."
             ) from error
 
+    def _check_resumption(self, description: RunDescription, resume: str) -> bool:
+        started = self.check(description)
+        if started and resume == "never":
+            raise RunError(
+                f"{self.path} holds a run already, and --resume=never was given; choose another "
+                "--output_dir, or leave out --resume to go on with it."
+            )
+        return started
+
+    def _lock(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            take_lock(self.path)
+        except InUseError as error:
+            raise RunError(
+                f"{self.path} is in use: another process is at work on this run ({error}). Let it "
+                "finish, stop it, or choose another --output_dir."
+            ) from error
+
     def _check_empty(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise RunError(f"{self.path} is a file; --output_dir must be a directory.")
-        names = sorted(p.name for p in self.path.iterdir()) if self.path.exists() else []
+        found = {path.name for path in self.path.iterdir()} if self.path.exists() else set()
+        names = sorted(found - _LEFT_BEFORE_A_RUN)
         if names:
             raise RunError(
                 f"{self.path} is neither empty nor a run: it holds {names[0]}; choose another "
@@ -205,6 +227,14 @@ class RunDirectory:
             "starts": [*starts, {**_this_start(), "devices": dict(devices)}],
         }
         replace_text(self.description, json.dumps(fields, indent=2) + "\n")
+
+
+def _value(text: str | None) -> str | float | None:
+    """A binding's value as far as it can be compared: 1e5 and 100000 are the same."""
+    try:
+        return text if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def replace_text(path: Path, text: str) -> None:

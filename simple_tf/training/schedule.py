@@ -58,8 +58,8 @@ class Schedule:
             "world_model_steps",
             "policy_updates",
         ):
-            _check_count(name, getattr(self, name), 1)
-        _check_count("interactions_per_iteration", self.interactions_per_iteration, 0)
+            self._make_whole(name, 1)
+        self._make_whole("interactions_per_iteration", 0)
         if self.initial_interactions > self.max_interactions:
             raise ValueError(
                 f"Schedule.initial_interactions is {self.initial_interactions}, more than the "
@@ -68,6 +68,10 @@ class Schedule:
         for multipliers in (self.world_model_multipliers, self.policy_multipliers):
             if any(key == 0 or factor < 1 for key, factor in multipliers.items()):
                 raise ValueError(f"Multipliers map iterations to factors, not {multipliers!r}.")
+
+    def _make_whole(self, name: str, least: int) -> None:
+        value = whole_number(f"Schedule.{name}", getattr(self, name), least)
+        object.__setattr__(self, name, value)
 
     def interactions(self, iteration: int) -> int:
         """Real steps to play in an iteration; iteration 0 is the random play before the first."""
@@ -106,6 +110,15 @@ class Schedule:
         return max(multipliers.get(iteration, 1), multipliers.get(from_the_back, 1))
 
 
-def _check_count(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or value < least:
-        raise ValueError(f"Schedule.{name} must be a whole number of at least {least}: {value!r}.")
+def whole_number(name: str, value: object, least: int) -> int:
+    """Returns a count that a user has set; 1e5 is one as well.
+
+    Raises:
+        ValueError: it is none, or less than `least`.
+    """
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    if not isinstance(whole, int) or whole < least:
+        raise ValueError(
+            f"{name} must be a whole number of at least {least}, such as 100000 or 1e5: {value!r}."
+        )
+    return whole

@@ -39,7 +39,7 @@ def opening(
 ) -> str:
     """Says what is going to happen."""
     plan = (
-        f"{game}, seed {seed}: {schedule.iterations} iterations, "
+        f"{game}, seed {seed}: {schedule.iterations} iteration{'s' * (schedule.iterations > 1)}, "
         f"{schedule.total_interactions:,} interactions with the real game"
     )
     if position.finished:
@@ -49,6 +49,8 @@ def opening(
             f"; going on in iteration {position.iteration}, {position.phase.replace('_', ' ')}, "
             f"after {duration(position.seconds)} of work"
         )
+    elif position.interactions:
+        plan += f", after {position.interactions:,} that its first policy was trained with"
     titles = "  ".join(f"{title:>{width}}" for title, width, _ in columns)
     return f"{plan}.\niteration  interactions  {titles}  time"
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
-from collections.abc import Iterable
 
 import gin
+
+from simple_tf.training.similar_names import did_you_mean
 
 _UNKNOWN_CONFIGURABLE = re.compile(
     r"No configurable matching (?:reference )?'@?([\w./]+)(?:\(\))?'"
 )
 _UNKNOWN_PARAMETER = re.compile(r"Configurable '([\w.]+)' doesn't have a parameter named '(\w+)'")
 _OURS = "simple_tf."
-_MOST = 2
-_SIMILARITY = 0.75
 
 
 def suggestion(message: str) -> str:
@@ -30,15 +28,6 @@ def suggestion(message: str) -> str:
             name, _configurables(""), prefix
         )
     return ""
-
-
-def did_you_mean(wrong: str, names: Iterable[str], prefix: str = "") -> str:
-    """Returns the names that look most like a wrong one as a question; nothing if none does."""
-    by_lower_case = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(wrong.lower(), by_lower_case, _MOST, _SIMILARITY)
-    if not close:
-        return ""
-    return f" Did you mean {' or '.join(prefix + by_lower_case[name] for name in close)}?"
 
 
 def _configurables(package: str) -> list[str]:

@@ -84,11 +84,15 @@ class Task:
         """The run's directory; started again, the run goes on in it."""
         return self.output_dir / self.name
 
-    def command(self) -> list[str]:
-        """The command that starts the run, and goes on with it."""
+    def command(self, python: str | None = None) -> list[str]:
+        """The command that starts the run, and goes on with it.
+
+        Args:
+            python: the interpreter; default: this one.
+        """
         configuration = self.configuration
         return [
-            *(sys.executable, "-m", configuration.program),
+            *(python or sys.executable, "-m", configuration.program),
             *(f"--gin_file={path}" for path in configuration.gin_files),
             *(f"--gin_bindings={line}" for line in configuration.gin_bindings),
             *(f"--game={self.game}", f"--seed={self.seed}", f"--output_dir={self.run_dir}"),

@@ -20,6 +20,14 @@ def test_a_whole_run(tmp_path):
     assert run.problems == ()
 
 
+def test_a_budget_with_an_exponent_is_a_number_of_iterations(tmp_path):
+    schedule = {"ModelFreeSchedule.interactions": "%BUDGET", "BUDGET": "100000.0"}
+    bindings = schedule | {"ModelFreeSchedule.evaluate_every": "40000"}
+    write_run(tmp_path / "ppo", curve=(1.0, 2.0), bindings=bindings)
+    (run,) = find_runs([tmp_path])
+    assert run.iterations == (2, 3)
+
+
 def test_a_run_by_its_own_path_and_again_in_its_folder_is_one_run(tmp_path):
     path = write_run(tmp_path / "pong")
     assert [run.name for run in find_runs([path, tmp_path])] == ["pong"]

@@ -2,13 +2,11 @@ import gin
 import pytest
 
 from simple_tf.envs.catalog import find_game
-from simple_tf.training import experiment, random_play  # noqa: F401 (known to gin once imported)
-from simple_tf.training.configuration import (
-    ConfigurationError,
-    configure,
-    find_gin_file,
-    shipped_directory,
-)
+
+# Known to gin once imported.
+from simple_tf.training import experiment, model_free, random_play  # noqa: F401
+from simple_tf.training.configuration import configure
+from simple_tf.training.gin_files import ConfigurationError, find_gin_file, shipped_directory
 
 
 @pytest.fixture(autouse=True)
@@ -66,12 +64,25 @@ def test_a_missing_file_is_answered_with_those_that_exist():
     [
         ("NoSuchThing.x = 1", "No configurable matching 'NoSuchThing'"),
         ("AtariSettings.frame_skp = 1", "doesn't have a parameter named 'frame_skp'"),
-        ("AtariSettings.frame_skip = (", "configuration is wrong"),
+        ("AtariSettings.frame_skip = (", r"bracket .* not closed cannot be read\. Expected"),
     ],
 )
 def test_a_wrong_binding_is_named(binding, message):
     with pytest.raises(ConfigurationError, match=message):
         configure(["atari.gin"], [binding])
+
+
+@pytest.mark.parametrize("line", ["FRAMES=abc", "FRAMES=100K", "FRAMES=", "FRAMES 3", "FRAMES='a"])
+def test_a_line_that_gin_cannot_read_is_shown_with_what_is_expected(tmp_path, line):
+    good = "AtariSettings.frame_skip = %FRAMES"
+    mine = tmp_path / "mine.gin"
+    mine.write_text(f"{good}\n{line}\n")
+    expected = r"cannot be read\. Expected is NAME = value, where a value is a number \(100000\)"
+    with pytest.raises(ConfigurationError, match=f"--gin_bindings={line} {expected}"):
+        configure(["atari.gin"], [good, line])
+    gin.clear_config()
+    with pytest.raises(ConfigurationError, match=f"line 2 of .*mine.gin, .*{line}.*{expected}"):
+        configure([str(mine)], [])
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import gin
 import pytest
 import tensorflow as tf
 
-from simple_tf.training.configuration import configure, shipped_directory
+from simple_tf.training.configuration import configure
 from simple_tf.training.experiment import Experiment
+from simple_tf.training.gin_files import shipped_directory
 from simple_tf.training.metrics import read_metrics
 from simple_tf.training.program import LOOP, program_of
 

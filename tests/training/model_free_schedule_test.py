@@ -12,7 +12,20 @@ def test_the_budget_is_cut_into_stretches_and_never_exceeded():
     assert schedule.total_interactions == 100
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, "many"])
+def test_a_whole_number_may_be_written_with_an_exponent():
+    schedule = ModelFreeSchedule(interactions=1e5, evaluate_every=10_000)
+    assert (schedule.interactions, schedule.iterations) == (100_000, 10)
+    assert isinstance(schedule.interactions, int)
+
+
+def test_the_budget_is_named_as_users_know_it():
+    with pytest.raises(ValueError, match=r"\(BUDGET\) must be a whole number of at least 1.*1\.5"):
+        ModelFreeSchedule(1.5, 1)
+    with pytest.raises(ValueError, match=r"\(BUDGET\) is 100, less than the 800 steps"):
+        ModelFreeSchedule(100, 1).check(800)
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, "many", float("inf")])
 def test_mistakes_are_named(bad):
     with pytest.raises(ValueError, match=r"ModelFreeSchedule\.evaluate_every"):
         ModelFreeSchedule(100, bad)

@@ -215,8 +215,12 @@ def test_what_cannot_be_started_from_is_refused(whole, tmp_path):
     with pytest.raises(RunError, match="There is no run"):
         InitialPolicy.of_run(tmp_path)
     initial = InitialPolicy.of_run(whole.directory.path)
-    with pytest.raises(RunError, match="does not fit the network"):
+    with pytest.raises(RunError, match=r"a run on pong, cannot .* does not fit the network"):
         _experiment("ppo", tmp_path / "other", "PolicyNetwork.filters = 7", initial=initial)
+    with pytest.raises(ValueError, match=r"RainbowNetwork, not PolicyNetwork.*\(--init_from\)"):
+        _experiment("rainbow", tmp_path / "other", initial=initial)
+    with pytest.raises(ValueError, match="PPO cannot learn a RainbowNetwork"):
+        _experiment("ppo", tmp_path / "other", "build_policy.network = @RainbowNetwork")
     assert not (tmp_path / "other").exists()
     (tmp_path / "run.json").write_text(whole.directory.description.read_text())
     with pytest.raises(RunError, match="no policy to start from"):

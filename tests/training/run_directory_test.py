@@ -45,6 +45,12 @@ def test_another_configuration_is_refused_with_what_differs(tmp_path):
     assert "Schedule.iterations" not in text
 
 
+def test_the_same_number_written_otherwise_is_the_same_run(tmp_path):
+    RunDirectory(tmp_path).claim(RunDescription("pong", 3, {"BUDGET": "100000.0", "name": "'a'"}))
+    again = RunDescription("pong", 3, {"BUDGET": "100000", "name": "'a'"})
+    assert RunDirectory(tmp_path).claim(again) is True
+
+
 def test_something_else_is_not_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunError, match=r"thesis\.tex"):

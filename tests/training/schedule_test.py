@@ -23,6 +23,12 @@ def test_a_budget_that_is_not_reached():
     assert Schedule(**NUMBERS).total_interactions == 220
 
 
+def test_whole_numbers_may_be_written_with_an_exponent():
+    schedule = Schedule(**NUMBERS | {"max_interactions": 1e3})
+    assert schedule == Schedule(**NUMBERS)
+    assert isinstance(schedule.max_interactions, int)
+
+
 def test_multipliers_from_the_front_and_from_the_back():
     schedule = Schedule(
         **NUMBERS, world_model_multipliers={1: 3, 2: 2}, policy_multipliers={-1: 3, -3: 2}

@@ -1,5 +1,6 @@
 from simple_tf.evaluation.card import Card, write_card
 from simple_tf.training import screen
+from simple_tf.training.model_free_schedule import ModelFreeSchedule
 from simple_tf.training.position import Position
 from simple_tf.training.run_directory import RunDirectory
 from simple_tf.training.schedule import Schedule
@@ -38,6 +39,17 @@ def test_the_opening_says_how_much_will_be_played():
     text = screen.opening("pong", 3, SCHEDULE, Position())
     assert "15 iterations, 102,400 interactions" in text
     assert "going on" not in text
+
+
+def test_one_iteration_is_one_iteration():
+    text = screen.opening("pong", 3, ModelFreeSchedule(2000, 2000), Position())
+    assert "1 iteration, 2,000 interactions with the real game.\n" in text
+
+
+def test_a_run_that_starts_from_a_policy_says_what_is_counted_already():
+    start = Position(iteration=1, phase="learning", interactions=51_200)
+    text = screen.opening("pong", 3, ModelFreeSchedule(2000, 1000), start)
+    assert "the real game, after 51,200 that its first policy was trained with.\n" in text
 
 
 def test_a_resumed_run_says_where_it_goes_on():

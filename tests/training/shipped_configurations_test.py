@@ -6,7 +6,8 @@ import pytest
 from simple_tf.agents.optimizers import decay_over_budget
 from simple_tf.envs.catalog import find_game
 from simple_tf.training import experiment, model_free  # noqa: F401  # Known to gin once imported.
-from simple_tf.training.configuration import configure, shipped_directory
+from simple_tf.training.configuration import configure
+from simple_tf.training.gin_files import shipped_directory
 from simple_tf.training.model_free_schedule import ModelFreeSchedule
 from simple_tf.training.schedule import Schedule
 

@@ -10,7 +10,8 @@ import gin
 import pytest
 
 from simple_tf.envs.catalog import UnknownGameError
-from simple_tf.training.configuration import ConfigurationError, configure, parsed_bindings
+from simple_tf.training.configuration import configure, parsed_bindings
+from simple_tf.training.gin_files import ConfigurationError
 from simple_tf.training.program import check_program, program_of
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.sweep import SweepError, read_sweep
