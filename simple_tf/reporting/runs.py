@@ -191,7 +191,9 @@ def _read_records(directory: RunDirectory, problems: list[str]) -> list[dict[str
         return []
     whole = [record for record in records if _is_whole(record)]
     if len(whole) < len(records):
-        problems.append(f"{directory.metrics} has {len(records) - len(whole)} damaged lines.")
+        count = len(records) - len(whole)
+        lines = "line" if count == 1 else "lines"
+        problems.append(f"{directory.metrics} has {count} damaged {lines}.")
     return whole
 
 

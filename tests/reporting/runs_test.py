@@ -57,7 +57,7 @@ def test_a_half_finished_run_counts_with_its_latest_evaluation(tmp_path):
         ("run.json", "{", "run.json cannot be read"),
         ("run.json", None, "it has no run.json"),
         ("evaluations/final.json", "[]", "final.json cannot be read"),
-        ("metrics.jsonl", '{"iteration": 1}\n', "has 1 damaged lines"),
+        ("metrics.jsonl", '{"iteration": 1}\n', "has 1 damaged line"),
         ("metrics.jsonl", b"\xff\xfe", "metrics.jsonl cannot be read"),
     ],
 )
