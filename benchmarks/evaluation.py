@@ -1,6 +1,7 @@
-"""How fast are policies evaluated? Against the same games played at random, in one run.
+r"""How fast are policies evaluated? Against the same games played at random, in one run.
 
-    python benchmarks/evaluation.py [--game=pong] [--episodes=64] [--rounds=3] [--max_steps=300]
+    python benchmarks/evaluation.py [--game=pong] [--episodes=64] [--rounds=3] [--max_steps=300] \
+        [--precision=mixed_bfloat16]
 
 Random: every episode in one batch on all cores, actions drawn at random, four frames stacked.
 Policy: the same games through `PolicyEvaluator` with the original's policy network.
@@ -33,6 +34,7 @@ from simple_tf.evaluation.protocol import EvaluationProtocol
 _GAME = flags.DEFINE_string("game", "pong", "The game.")
 _EPISODES = flags.DEFINE_integer("episodes", 64, "Episodes, all side by side.")
 _ROUNDS = flags.DEFINE_integer("rounds", 3, "Turns of each contestant.")
+_PRECISION = flags.DEFINE_string("precision", "float32", "Of the policy: or mixed_bfloat16.")
 _MAX_STEPS = flags.DEFINE_integer("max_steps", 50_000, "The cap on an episode.")
 
 
@@ -77,7 +79,9 @@ def _milliseconds(work: Callable[[], object], repetitions: int = 20) -> float:
 def main(_: list[str]) -> None:
     source = find_game(_GAME.value)
     game = source.make()
-    network = PolicyNetwork((4, *game.frame_shape), len(game.action_meanings))
+    network = PolicyNetwork(
+        (4, *game.frame_shape), len(game.action_meanings), precision=_PRECISION.value
+    )
     game.close()
     processor_time(source, network)
     protocol = EvaluationProtocol(episodes=_EPISODES.value, max_steps=_MAX_STEPS.value)

@@ -60,6 +60,7 @@ class Card:
         created: when, in ISO 8601.
         seconds: how long it took.
         epsilon: of an epsilon-greedy policy (Rainbow's), at temperature 1; None: it is none.
+        precision: in which numbers the policy was computed.
     """
 
     game: str
@@ -78,6 +79,7 @@ class Card:
     created: str
     seconds: float
     epsilon: float | None = None
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         if not self.returns or {len(self.returns), len(self.lengths)} != {len(self.cut)}:
@@ -194,6 +196,8 @@ def _player(card: Card) -> str:
     how = "greedy" if card.temperature == 0 else f"sampled at temperature {card.temperature:g}"
     if card.epsilon is not None and card.temperature:
         how = f"epsilon-greedy with {card.epsilon:g}, {how}"
+    if card.precision != "float32":
+        how = f"{how}, computed in {card.precision}"
     return f"{card.checkpoint}, {how}"
 
 

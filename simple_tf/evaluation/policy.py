@@ -52,6 +52,7 @@ class PolicyEvaluation:
         episodes: all of them, each counted once.
         seconds: how long they took.
         epsilon: of an epsilon-greedy policy; None: it is none.
+        precision: in which numbers the policy was computed.
     """
 
     source: GameSource
@@ -61,6 +62,7 @@ class PolicyEvaluation:
     episodes: tuple[PlayedEpisode, ...]
     seconds: float
     epsilon: float | None = None
+    precision: str = "float32"
 
     @property
     def num_steps(self) -> int:
@@ -87,6 +89,7 @@ class PolicyEvaluation:
             created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             seconds=round(self.seconds, 3),
             epsilon=self.epsilon,
+            precision=self.precision,
         )
 
     def metrics(self) -> dict[str, float]:
@@ -157,7 +160,14 @@ class PolicyEvaluator:
         seconds = time.perf_counter() - begin
         epsilon = getattr(network, "evaluation_epsilon", None)
         return PolicyEvaluation(
-            self._source, self._protocol, origin, self._seed, tuple(episodes), seconds, epsilon
+            self._source,
+            self._protocol,
+            origin,
+            self._seed,
+            tuple(episodes),
+            seconds,
+            epsilon,
+            "float32" if network is None else network.compute_dtype,
         )
 
     def _play(

@@ -55,6 +55,16 @@ def test_a_card_without_its_episodes_is_refused():
         dataclasses.replace(CARD, returns=CARD.returns[:3])
 
 
+def test_another_precision_is_named_and_cards_without_one_are_read():
+    fast = dataclasses.replace(CARD, precision="bfloat16")
+    assert "computed in bfloat16" in describe(fast)
+    assert "computed in" not in describe(CARD)
+    assert Card.from_json(fast.to_json()) == fast
+    older = json.loads(CARD.to_json())
+    del older["precision"]
+    assert Card.from_json(json.dumps(older)) == CARD
+
+
 def test_an_epsilon_greedy_policy_is_called_so_and_older_cards_are_read(tmp_path):
     rainbow = dataclasses.replace(CARD, temperature=1.0, epsilon=0.001)
     assert "epsilon-greedy with 0.001, sampled at temperature 1" in describe(rainbow)
