@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from simple_tf.frame_normaliser import FrameNormaliser
-from simple_tf.models.code_search import CodeSearch
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
 from simple_tf.models.losses import cross_entropy
@@ -30,6 +29,8 @@ without_autograph = tf.autograph.experimental.do_not_convert
 
 # Of the loss of foreseeing codes: it is never small, and must not crowd out what moves.
 _CODE_WEIGHT = 0.1
+# Share of the training steps that are given a random code.
+_CODE_EXPLORATION = 0.1
 # By how many patches codes are compared: as many as change in most frames.
 _COMPARED_PATCHES = 16
 
@@ -117,7 +118,6 @@ class PatchModel(WorldModel):
         options: dict[str, Any] = {"dtype": policy, "seed": seed}
         self.normaliser = FrameNormaliser(frame_shape)
         self.size = size = PatchSize(frame_shape, patch_size)
-        self.search = CodeSearch(codes, size.num_patches, seed)
         shown_frames = num_input_frames + bool(motion_radius)
         inputs = patch_size**2 * shown_frames * frame_shape[2]
         self.network = PatchNetwork(
@@ -254,14 +254,19 @@ class PatchModel(WorldModel):
         self, trunk: tf.Tensor, history: tf.Tensor, target: tf.Tensor, classes: tf.Tensor
     ) -> tf.Tensor:
         """Returns the codes [B] that explain frames [B, H, W, C] and reward classes [B] best."""
-        every, codes = self.search.for_every_code(trunk, history, target, classes)
+        every = [tf.repeat(x, self.num_codes, axis=0) for x in (trunk, history, target, classes)]
         trunk, history, target, classes = every
+        codes = tf.range(tf.shape(classes)[0]) % self.num_codes
         features = self.network.features(trunk, codes)
-        pixel, patches = self.outputs_layer.changed_losses(
-            features, history, target, _COMPARED_PATCHES
-        )
+        pixel = self.outputs_layer.changed_loss(features, history, target, _COMPARED_PATCHES)
         reward = self._reward_loss(self.network.reward_logits(features)[:, None], classes[:, None])
-        return self.search.best(pixel * self.pixel_weight, patches, reward)
+        losses = tf.reshape(pixel * self.pixel_weight + reward, [-1, self.num_codes])
+        return tf.argmin(losses, axis=1, output_type=tf.int32)
+
+    def _explored(self, best: tf.Tensor, noise: Noise) -> tf.Tensor:
+        """Replaces a few codes [B] by any: one that never is the best would not be trained."""
+        anyone = tf.cast(noise.uniform(tf.shape(best)) * self.num_codes, tf.int32)
+        return tf.where(noise.uniform(tf.shape(best)) < _CODE_EXPLORATION, anyone, best)
 
     def _shown(self, actions: tf.Tensor) -> tf.Tensor:
         """Returns what each step of windows is shown, [B, n, k], of actions [B, K + n - 1]."""
@@ -312,7 +317,7 @@ class PatchModel(WorldModel):
             trunk, used = self._trunk(shown, by_time[t]), None
             if self.num_codes:
                 best = self._best_code(trunk, shown, truth[t], classes[t])
-                used = self.search.explored(best, noise.at(count + t))
+                used = self._explored(best, noise.at(count + t))
                 found = found.write(t, tf.stack([used, best]))
             outputs = self.outputs_layer(self.network.features(trunk, used), shown)
             use = (noise.at(t).uniform(batch) > 1.0 - probability)[:, None, None, None]

@@ -9,7 +9,7 @@ patches. For 32 colours this takes a fifth of the time of [B, H, W, outputs].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -76,16 +76,12 @@ class PatchOutputs(NamedLayer):
         del noise
         return self.loss(self(x, frames), targets)
 
-    def changed_losses(
-        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, count: int
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns losses where the most is to be seen, [B, n], and of which patches, int [B, n].
-
-        Where losses are not known by patch, the frame's loss counts as that of the first.
-        """
-        del count
-        losses = self.loss(self(x, frames), targets)[:, None]
-        return losses, tf.zeros_like(losses, tf.int32)
+    def changed_loss(
+        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, patches: int
+    ) -> tf.Tensor:
+        """Returns the loss [B] where the most is to be seen: in so many patches that change."""
+        del patches
+        return self.loss(self(x, frames), targets)
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the likeliest uint8 frames [B, H, W, C]."""
@@ -116,8 +112,7 @@ class PalettePatchOutputs(PatchOutputs):
         head: the palette's head.
         background: the game's usual image, uint8 [H, W, C].
         pixel_prior: see `PatchOutputs`.
-        copy_strength: by how many logits a pixel's colour now, or where motion leads, is ahead
-            before training.
+        copy_strength: by how many logits the newest frame's colour is ahead before training.
         colour_spread: deviation, in units of a channel's 255, of the target around the true colour:
             a prediction that is near in colour is then better than one that is far, and what has
             been learned about one shade holds for its neighbours. 0: only the true colour counts.
@@ -153,7 +148,6 @@ class PalettePatchOutputs(PatchOutputs):
         self.loss_patches = min(loss_patches, size.num_patches)
         self.motion = motion
         self.num_sources = len(self.NEIGHBOURS) + (3 if motion else 2)
-        self._first_guess = self.num_sources - 1 if motion else 0
         self.sources_kernel = self.add_variable_at(
             "sources_kernel", (channels, self.num_sources * self.shape[2]), "zeros"
         )
@@ -167,7 +161,7 @@ class PalettePatchOutputs(PatchOutputs):
 
     def loss(self, outputs: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`."""
-        return tf.reduce_sum(self._patch_losses(outputs, self._slots(frames), self._inside), axis=1)
+        return self._loss(outputs, self._slots(frames), self._inside)
 
     def training_loss(
         self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, noise: Noise
@@ -175,14 +169,13 @@ class PalettePatchOutputs(PatchOutputs):
         """See `PatchOutputs`; with `loss_patches`, of the chosen patches."""
         if not self.loss_patches:
             return super().training_loss(x, frames, targets, noise)
-        losses, _ = self._chosen_losses(x, frames, targets, self.loss_patches, noise)
-        return tf.reduce_sum(losses, axis=1)
+        return self._chosen_loss(x, frames, targets, self.loss_patches, noise)
 
-    def changed_losses(
-        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, count: int
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+    def changed_loss(
+        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, patches: int
+    ) -> tf.Tensor:
         """See `PatchOutputs`."""
-        return self._chosen_losses(x, frames, targets, min(count, self.size.num_patches), None)
+        return self._chosen_loss(x, frames, targets, min(patches, self.size.num_patches), None)
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """See `PatchOutputs`. Of equally likely colours the first."""
@@ -194,32 +187,30 @@ class PalettePatchOutputs(PatchOutputs):
         joined = self.size.join(tf.reshape(tf.reduce_min(slots, axis=2), shape))
         return self.palette_head.palette.decode(joined[..., 0])
 
-    def _chosen_losses(
+    def _chosen_loss(
         self,
         x: tf.Tensor,
         frames: tf.Tensor,
         targets: tf.Tensor,
         count: int,
         noise: Noise | None,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the losses of so many patches, and which: those that change come first."""
+    ) -> tf.Tensor:
+        """Returns the loss [B] of so many patches: those that change come first."""
         sources, target = self._sources(frames), self._slots(targets)
-        known = (sources[0], sources[self._first_guess])
-        chosen = _choose(known, target, count, noise)  # [B, N]
+        chosen = _choose(sources[0], target, count, noise)  # [B, N]
         features = _take(tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]]), chosen)
         outputs = self._product(features)
         outputs += self._copies(features, [_take(source, chosen) for source in sources])
         if self.prior is not None:
             outputs += tf.gather(self.prior, chosen) * _PRIOR_SCALE
         inside = tf.gather(self._inside[0], chosen)
-        return self._patch_losses(outputs, _take(target, chosen), inside), chosen
+        return self._loss(outputs, _take(target, chosen), inside)
 
-    def _patch_losses(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
-        """Returns the losses of patches, [B, N], which add up to that of the frame."""
+    def _loss(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
         losses = _cross_entropy(self._masked(outputs), self._targets(slots))
         losses = clipped(losses, self.palette_head.clip)
         pixels = self.size.frame_height * self.size.frame_width
-        return tf.reduce_sum(losses * inside, axis=2) / pixels
+        return tf.reduce_sum(losses * inside, axis=[1, 2]) / pixels
 
     def _targets(self, slots: tf.Tensor) -> tf.Tensor:
         """Returns target probabilities [B, N, outputs, side * side] for slots [B, N, side * side].
@@ -253,7 +244,7 @@ class PalettePatchOutputs(PatchOutputs):
     def _copies(self, x: tf.Tensor, sources: list[tf.Tensor]) -> tf.Tensor:
         """Returns the sources' part of the outputs, [B, N, outputs, side * side]."""
         strengths = tf.unstack(_dense(x, self.sources_kernel, self.shape[2]), axis=2)
-        strengths[self._first_guess] += self.copy_strength
+        strengths[0] += self.copy_strength
         parts = [
             tf.where(source[:, :, None] == self._numbers(), strength[:, :, None], 0.0)
             for source, strength in zip(sources, strengths, strict=True)
@@ -287,15 +278,9 @@ def _shifted(x: tf.Tensor, rows: int, columns: int) -> tf.Tensor:
     return tf.slice(padded, [0, 1 + rows, 1 + columns], [-1, height, width])
 
 
-def _choose(
-    known: Sequence[tf.Tensor], target: tf.Tensor, count: int, noise: Noise | None
-) -> tf.Tensor:
-    """Chooses patches, int32 [B, count]: those that differ from what is known, others by chance.
-
-    All are slots, [B, patches, pixels].
-    """
-    differs = tf.reduce_any([tf.reduce_any(image != target, axis=-1) for image in known], axis=0)
-    ranks = tf.cast(differs, tf.float32)  # [B, patches]
+def _choose(now: tf.Tensor, target: tf.Tensor, count: int, noise: Noise | None) -> tf.Tensor:
+    """Chooses patches, int32 [B, count], of slots [B, patches, pixels]; the rest by chance."""
+    ranks = tf.cast(tf.reduce_any(now != target, axis=-1), tf.float32)  # [B, patches]
     if noise is not None:
         ranks += noise.uniform(tf.shape(ranks))
     return tf.math.top_k(ranks, count, sorted=False)[1]
