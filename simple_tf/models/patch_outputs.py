@@ -9,7 +9,7 @@ patches. For 32 colours this takes a fifth of the time of [B, H, W, outputs].
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -112,7 +112,8 @@ class PalettePatchOutputs(PatchOutputs):
         head: the palette's head.
         background: the game's usual image, uint8 [H, W, C].
         pixel_prior: see `PatchOutputs`.
-        copy_strength: by how many logits the newest frame's colour is ahead before training.
+        copy_strength: by how many logits a pixel's colour now, or where motion leads, is ahead
+            before training.
         colour_spread: deviation, in units of a channel's 255, of the target around the true colour:
             a prediction that is near in colour is then better than one that is far, and what has
             been learned about one shade holds for its neighbours. 0: only the true colour counts.
@@ -148,6 +149,7 @@ class PalettePatchOutputs(PatchOutputs):
         self.loss_patches = min(loss_patches, size.num_patches)
         self.motion = motion
         self.num_sources = len(self.NEIGHBOURS) + (3 if motion else 2)
+        self._first_guess = self.num_sources - 1 if motion else 0
         self.sources_kernel = self.add_variable_at(
             "sources_kernel", (channels, self.num_sources * self.shape[2]), "zeros"
         )
@@ -197,7 +199,8 @@ class PalettePatchOutputs(PatchOutputs):
     ) -> tf.Tensor:
         """Returns the loss [B] of so many patches: those that change come first."""
         sources, target = self._sources(frames), self._slots(targets)
-        chosen = _choose(sources[0], target, count, noise)  # [B, N]
+        known = (sources[0], sources[self._first_guess])
+        chosen = _choose(known, target, count, noise)  # [B, N]
         features = _take(tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]]), chosen)
         outputs = self._product(features)
         outputs += self._copies(features, [_take(source, chosen) for source in sources])
@@ -244,7 +247,7 @@ class PalettePatchOutputs(PatchOutputs):
     def _copies(self, x: tf.Tensor, sources: list[tf.Tensor]) -> tf.Tensor:
         """Returns the sources' part of the outputs, [B, N, outputs, side * side]."""
         strengths = tf.unstack(_dense(x, self.sources_kernel, self.shape[2]), axis=2)
-        strengths[0] += self.copy_strength
+        strengths[self._first_guess] += self.copy_strength
         parts = [
             tf.where(source[:, :, None] == self._numbers(), strength[:, :, None], 0.0)
             for source, strength in zip(sources, strengths, strict=True)
@@ -278,9 +281,15 @@ def _shifted(x: tf.Tensor, rows: int, columns: int) -> tf.Tensor:
     return tf.slice(padded, [0, 1 + rows, 1 + columns], [-1, height, width])
 
 
-def _choose(now: tf.Tensor, target: tf.Tensor, count: int, noise: Noise | None) -> tf.Tensor:
-    """Chooses patches, int32 [B, count], of slots [B, patches, pixels]; the rest by chance."""
-    ranks = tf.cast(tf.reduce_any(now != target, axis=-1), tf.float32)  # [B, patches]
+def _choose(
+    known: Sequence[tf.Tensor], target: tf.Tensor, count: int, noise: Noise | None
+) -> tf.Tensor:
+    """Chooses patches, int32 [B, count]: those that differ from what is known, others by chance.
+
+    All are slots, [B, patches, pixels].
+    """
+    differs = tf.reduce_any([tf.reduce_any(image != target, axis=-1) for image in known], axis=0)
+    ranks = tf.cast(differs, tf.float32)  # [B, patches]
     if noise is not None:
         ranks += noise.uniform(tf.shape(ranks))
     return tf.math.top_k(ranks, count, sorted=False)[1]

@@ -291,6 +291,16 @@ def test_a_pixel_can_take_its_colour_from_what_goes_on_moving():
     np.testing.assert_array_equal(model.decode(outputs), frames[:, 4])
 
 
+def test_before_training_everything_goes_on_moving_if_motion_is_shown():
+    model = build(motion_radius=2)
+    model.normaliser.background.assign(np.full(SHAPE, GREYS[0], np.uint8))
+    frames = np.full((1, 5, *SHAPE), GREYS[0], np.uint8)
+    for step in range(5):
+        frames[0, step, 1 + step, 7 - step] = GREYS[3]
+    prediction = model.step((), tf.constant(frames[:, :4]), tf.constant([1]), (0, 0))
+    np.testing.assert_array_equal(model.decode(prediction.outputs), frames[:, 4])
+
+
 def test_wrong_reward_weights():
     with pytest.raises(ValueError, match="needs 3 numbers"):
         build(reward_weights=(1.0, 2.0))
