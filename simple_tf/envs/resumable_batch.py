@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from simple_tf.envs.batch import BatchStep, GameBatch
 from simple_tf.envs.slot import FIRST, LAST
@@ -111,7 +112,8 @@ class ResumableBatch:
         self._episodes = [number - 1 for number in state.episodes]
         self.reset()
         longest = max(map(len, state.actions), default=0)
-        for t in range(longest):
+        again = {"desc": "playing unfinished episodes again", "unit": " steps"}
+        for t in tqdm(range(longest), disable=None, leave=False, dynamic_ncols=True, **again):
             active = np.array([t < len(actions) for actions in state.actions])
             actions = [actions[t] if t < len(actions) else 0 for actions in state.actions]
             self._sent = np.array(actions, np.int32)
