@@ -199,7 +199,7 @@ class PalettePatchOutputs(PatchOutputs):
     ) -> tf.Tensor:
         """Returns the loss [B] of so many patches: those that change come first."""
         sources, target = self._sources(frames), self._slots(targets)
-        known = (sources[0], sources[self._first_guess])
+        known = [sources[number] for number in sorted({0, self._first_guess})]
         chosen = _choose(known, target, count, noise)  # [B, N]
         features = _take(tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]]), chosen)
         outputs = self._product(features)

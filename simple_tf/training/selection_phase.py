@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import gin
 import tensorflow as tf
 
 from simple_tf.data.store import EpisodeStore
@@ -46,7 +45,6 @@ class KeptPolicy(tf.Module):
             variable.assign(value.read_value())
 
 
-@gin.configurable(denylist=["kept", "store", "schedule"])
 class SelectionPhase:
     """See `Phase`. Compares how the newest policy has just played with how the best one did.
 
