@@ -7,7 +7,7 @@ the frames into patches, computes on these, and starts from the prediction that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gin
 import numpy as np
@@ -16,30 +16,17 @@ import tensorflow as tf
 from simple_tf.frame_normaliser import FrameNormaliser
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
-from simple_tf.models.losses import cross_entropy
 from simple_tf.models.motion import go_on_moving
 from simple_tf.models.noise import Noise, StatelessNoise
+from simple_tf.models.patch_codes import Codes, CodeSearch
 from simple_tf.models.patch_layers import PatchSize
 from simple_tf.models.patch_network import PatchNetwork
 from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs
+from simple_tf.models.reward_loss import RewardLoss
 from simple_tf.models.schedules import ScheduledSampling
 
 # There is no Python control flow on tensors here, and converting the functions costs seconds.
 without_autograph = tf.autograph.experimental.do_not_convert
-
-# Of the loss of foreseeing codes: it is never small, and must not crowd out what moves.
-_CODE_WEIGHT = 0.1
-# Share of the training steps that are given a random code.
-_CODE_EXPLORATION = 0.1
-# By how many patches codes are compared: as many as change in most frames.
-_COMPARED_PATCHES = 16
-
-
-class _Codes(NamedTuple):
-    """Codes of windows, int32 [B, n]: those trained with, and those that were the best."""
-
-    used: tf.Tensor
-    best: tf.Tensor
 
 
 @gin.configurable(denylist=["frame_shape", "num_actions", "head", "num_input_frames", "seed"])
@@ -112,8 +99,7 @@ class PatchModel(WorldModel):
         self.num_codes = codes
         self.motion_radius = motion_radius
         self.pixel_weight = pixel_weight
-        self.reward_clip = reward_clip
-        self.reward_weights = _checked_weights(reward_weights, num_reward_classes)
+        self.reward_loss = RewardLoss(reward_clip, reward_weights, num_reward_classes)
         policy = tf.keras.mixed_precision.Policy(precision)
         options: dict[str, Any] = {"dtype": policy, "seed": seed}
         self.normaliser = FrameNormaliser(frame_shape)
@@ -150,6 +136,9 @@ class PatchModel(WorldModel):
             )
             if isinstance(head, PaletteHead)
             else PatchOutputs(size, hidden_size, head, pixel_prior, name="outputs", **options)
+        )
+        self.code_search = CodeSearch(
+            self.network, self.outputs_layer, self.reward_loss, pixel_weight
         )
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
@@ -225,11 +214,12 @@ class PatchModel(WorldModel):
             self.network.reward_logits(features), [-1, num_targets, self.num_reward_classes]
         )
         pixel = tf.reduce_mean(tf.reshape(pixel, [-1, num_targets]), axis=1)
+        zero = tf.zeros_like(pixel)
         return WindowLosses(
             pixel=pixel * self.pixel_weight,
-            reward=self._reward_loss(logits, classes),
-            latent=tf.zeros_like(pixel) if codes is None else self._code_loss(trunk, codes.best),
-            context=tf.zeros_like(pixel),
+            reward=self.reward_loss(logits, classes),
+            latent=zero if codes is None else self.code_search.foresight_loss(trunk, codes.best),
+            context=zero,
             reward_logits=logits,
         )
 
@@ -245,41 +235,11 @@ class PatchModel(WorldModel):
         """See `PatchNetwork.trunk`; of uint8 frames."""
         return self.network.trunk(self.normaliser(frames), actions)
 
-    def _code_loss(self, trunk: tf.Tensor, best: tf.Tensor) -> tf.Tensor:
-        """Returns how badly the codes [B, n] were foreseen from a trunk of [B * n], [B]."""
-        losses = cross_entropy(self.network.code_logits(trunk), _merged(best), 0.0)
-        return _CODE_WEIGHT * tf.reduce_mean(tf.reshape(losses, tf.shape(best)), axis=1)
-
-    def _best_code(
-        self, trunk: tf.Tensor, history: tf.Tensor, target: tf.Tensor, classes: tf.Tensor
-    ) -> tf.Tensor:
-        """Returns the codes [B] that explain frames [B, H, W, C] and reward classes [B] best."""
-        every = [tf.repeat(x, self.num_codes, axis=0) for x in (trunk, history, target, classes)]
-        trunk, history, target, classes = every
-        codes = tf.range(tf.shape(classes)[0]) % self.num_codes
-        features = self.network.features(trunk, codes)
-        pixel = self.outputs_layer.changed_loss(features, history, target, _COMPARED_PATCHES)
-        reward = self._reward_loss(self.network.reward_logits(features)[:, None], classes[:, None])
-        losses = tf.reshape(pixel * self.pixel_weight + reward, [-1, self.num_codes])
-        return tf.argmin(losses, axis=1, output_type=tf.int32)
-
-    def _explored(self, best: tf.Tensor, noise: Noise) -> tf.Tensor:
-        """Replaces a few codes [B] by any: one that never is the best would not be trained."""
-        anyone = tf.cast(noise.uniform(tf.shape(best)) * self.num_codes, tf.int32)
-        return tf.where(noise.uniform(tf.shape(best)) < _CODE_EXPLORATION, anyone, best)
-
     def _shown(self, actions: tf.Tensor) -> tf.Tensor:
         """Returns what each step of windows is shown, [B, n, k], of actions [B, K + n - 1]."""
         known, shown = self.num_input_frames, self.shown_actions
         steps = range(known, actions.shape[1] + 1)
         return tf.stack([actions[:, end - shown : end] for end in steps], axis=1)
-
-    def _reward_loss(self, logits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
-        """Returns the weighted loss [B] of logits [B, n, R]."""
-        losses = cross_entropy(logits, classes, self.reward_clip)
-        if self.reward_weights is not None:
-            losses *= tf.gather(tf.constant(self.reward_weights, tf.float32), classes)
-        return tf.reduce_mean(losses, axis=1)
 
     def _seen(
         self,
@@ -288,7 +248,7 @@ class PatchModel(WorldModel):
         classes: tf.Tensor,
         global_step: tf.Tensor,
         noise: Noise,
-    ) -> tuple[tf.Tensor, _Codes | None]:
+    ) -> tuple[tf.Tensor, Codes | None]:
         """Returns the frames shown in training, uint8 [B, K + n - 1, H, W, C], and their codes.
 
         Args:
@@ -316,8 +276,8 @@ class PatchModel(WorldModel):
             shown = self._with_guess(history)
             trunk, used = self._trunk(shown, by_time[t]), None
             if self.num_codes:
-                best = self._best_code(trunk, shown, truth[t], classes[t])
-                used = self._explored(best, noise.at(count + t))
+                best = self.code_search.best(trunk, shown, truth[t], classes[t])
+                used = self.code_search.explored(best, noise.at(count + t))
                 found = found.write(t, tf.stack([used, best]))
             outputs = self.outputs_layer(self.network.features(trunk, used), shown)
             use = (noise.at(t).uniform(batch) > 1.0 - probability)[:, None, None, None]
@@ -336,15 +296,9 @@ class PatchModel(WorldModel):
         if not self.num_codes:
             return seen, None
         used, best = tf.unstack(tf.transpose(found.stack(), [1, 2, 0]))
-        return seen, _Codes(used, best)
+        return seen, Codes(used, best)
 
 
 def _merged(x: tf.Tensor) -> tf.Tensor:
     """Merges the first two axes."""
     return tf.reshape(x, [-1, *x.shape[2:]])
-
-
-def _checked_weights(weights: Sequence[float] | None, classes: int) -> tuple[float, ...] | None:
-    if weights is not None and len(weights) != classes:
-        raise ValueError(f"reward_weights needs {classes} numbers, one per class, not {weights}.")
-    return None if weights is None else tuple(weights)

@@ -93,9 +93,9 @@ def test_the_best_code_is_the_one_with_the_smallest_loss(trained):
         pixel = model.outputs_layer.loss(model.outputs_layer(features, history), target)
         logits = model.network.reward_logits(features)
         losses.append(
-            model.pixel_weight * pixel + model._reward_loss(logits[:, None], reward[:, None])
+            model.pixel_weight * pixel + model.reward_loss(logits[:, None], reward[:, None])
         )
-    best = model._best_code(trunk, history, target, reward)
+    best = model.code_search.best(trunk, history, target, reward)
     np.testing.assert_array_equal(best, np.argmin(np.stack(losses), axis=0))
 
 

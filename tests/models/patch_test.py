@@ -181,7 +181,7 @@ def test_the_window_is_the_model_applied_step_by_step(sees_more):
             classes, prediction.reward_logits, from_logits=True
         )
         weights = np.array([3.0, 1.0, 2.0])[classes.numpy()]
-        reward.append(np.maximum(entropy - model.reward_clip, 0.0) * weights)
+        reward.append(np.maximum(entropy - model.reward_loss.clip, 0.0) * weights)
         np.testing.assert_allclose(
             losses.reward_logits[:, t], prediction.reward_logits, rtol=1e-4, atol=1e-5
         )
