@@ -14,12 +14,13 @@ import tensorflow as tf
 
 from simple_tf.data import codec
 from simple_tf.data.codec import StoredEpisode
+from simple_tf.data.reward_ages import reward_ages
 
 
 class WindowReader:
     """Reads windows of L frames given by episode and first frame.
 
-    Keeps about 16 bytes per frame in memory; the frames stay on disk.
+    Keeps about 20 bytes per frame in memory; the frames stay on disk.
     """
 
     def __init__(self, episodes: Sequence[StoredEpisode], window_length: int):
@@ -35,6 +36,8 @@ class WindowReader:
         self._actions = tf.constant(np.concatenate([np.pad(e.actions, (0, 2)) for e in episodes]))
         rewards = np.concatenate([np.pad(e.rewards, (0, 2)) for e in episodes])
         self._reward_classes = tf.constant(rewards.astype(np.int32) + 1)
+        ages = [np.pad(reward_ages(episode.rewards), (0, 1)) for episode in episodes]
+        self._ages = tf.constant(np.concatenate(ages))
 
     def __call__(self, episodes: tf.Tensor, first_frames: tf.Tensor) -> dict[str, tf.Tensor]:
         """Reads one batch, with one disk access per window.
@@ -45,7 +48,8 @@ class WindowReader:
 
         Returns:
             `frames` uint8 [B, L, H, W, C], `actions` int32 [B, L-1] and `reward_classes` int32
-            [B, L-1]; entry t of the latter two leads to frame t+1.
+            [B, L-1], whose entries t lead to frame t+1; and `ages` int32 [B], see `reward_ages`,
+            of the first frames.
         """
         steps = tf.range(self._length + 1, dtype=tf.int64)
         rows = (tf.gather(self._first_rows, episodes) + first_frames)[:, tf.newaxis] + steps
@@ -54,6 +58,7 @@ class WindowReader:
             "frames": self._decode(self._read(episodes, offsets), offsets),
             "actions": tf.gather(self._actions, rows[:, : self._length - 1]),
             "reward_classes": tf.gather(self._reward_classes, rows[:, : self._length - 1]),
+            "ages": tf.gather(self._ages, rows[:, 0]),
         }
 
     def _read(self, episodes: tf.Tensor, offsets: tf.Tensor) -> tf.Tensor:

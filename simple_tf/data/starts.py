@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import gin
 import numpy as np
@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from simple_tf.data import codec
 from simple_tf.data.codec import StoredEpisode
+from simple_tf.data.reward_ages import reward_ages
 from simple_tf.data.rewards import Leads, find_leads, num_reserved
 from simple_tf.data.split import Segment, split_episodes
 from simple_tf.data.store import EpisodeStore
@@ -22,6 +23,20 @@ _SPARE_CAPACITY = 1.125
 _BYTES_PER_WORD = 4
 # Frames that stay together where not all can be loaded.
 _PIECE = 128
+
+
+class Starts(NamedTuple):
+    """Where rollouts start.
+
+    Attributes:
+        frames: uint8 [B, K, H, W, C].
+        actions: those taken between them, int32 [B, K-1].
+        ages: how many steps ago the last reward was at the newest frame, int32 [B].
+    """
+
+    frames: tf.Tensor
+    actions: tf.Tensor
+    ages: tf.Tensor
 
 
 @gin.configurable(denylist=["frame_shape", "num_input_frames"])
@@ -80,6 +95,7 @@ class StartSampler(tf.Module):
         self._words_per_frame = -(-int(np.prod(self._frame_shape)) // _BYTES_PER_WORD)
         self._frames = _resizable(np.zeros((1, self._words_per_frame), np.int32))
         self._actions = _resizable(np.zeros(1, np.int32))
+        self._ages = _resizable(np.zeros(1, np.int32))
         self._positions = _resizable(np.zeros(1, np.int32))
         self._num_starts = tf.Variable(0, dtype=tf.int32, trainable=False)
         self._lead_positions = _resizable(np.zeros(1, np.int32))
@@ -123,7 +139,7 @@ class StartSampler(tf.Module):
         self._fill(episodes, segments, positions)
         self._fill_leads(find_leads(episodes, segments, self._num_input_frames, self._lead))
 
-    def sample(self, batch_size: int, seed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def sample(self, batch_size: int, seed: tf.Tensor) -> Starts:
         """Draws starts; the first is the game's beginning.
 
         The others are drawn uniformly over all valid positions, except for the share that lies
@@ -132,9 +148,6 @@ class StartSampler(tf.Module):
         Args:
             batch_size: B; of a batch that is split over replicas, this replica's part.
             seed: int [2], a stateless seed: the same seed gives the same starts.
-
-        Returns:
-            Frames, uint8 [B, K, H, W, C], and the actions taken between them, int32 [B, K-1].
         """
         if not self._is_loaded:
             raise ValueError("load a store's episodes before drawing starts from them")
@@ -142,7 +155,8 @@ class StartSampler(tf.Module):
         first = own_rows(drawn)[:, tf.newaxis]  # [B, 1]
         words = tf.gather(self._frames, first + tf.range(self._num_input_frames))
         actions = tf.gather(self._actions, first + tf.range(self._num_input_frames - 1))
-        return self._unpacked(words), actions
+        ages = tf.gather(self._ages, first[:, 0] + self._num_input_frames - 1)
+        return Starts(self._unpacked(words), actions, ages)
 
     def _unpacked(self, words: tf.Tensor) -> tf.Tensor:
         """Maps int32 [B, K, words] to frames, uint8 [B, K, H, W, C]."""
@@ -198,6 +212,8 @@ class StartSampler(tf.Module):
         # The last frame of a segment has no action after it; no start reaches its zero.
         actions = [np.append(episodes[n].actions[a : b - 1], 0) for n, a, b in segments]
         self._actions.assign(_padded(np.concatenate(actions), capacity))
+        ages = [reward_ages(episodes[n].rewards)[a:b] for n, a, b in segments]
+        self._ages.assign(_padded(np.concatenate(ages), capacity))
         self._positions.assign(_padded(positions, capacity))
         self._num_starts.assign(len(positions))
         self._is_loaded = True

@@ -166,8 +166,8 @@ class WindowDataset:
                 that train together read a batch once between them.
 
         Returns:
-            Dictionaries of `frames` uint8 [B, K+n, H, W, C], `actions` int32 [B, K+n-1] and
-            `reward_classes` int32 [B, K+n-1]; entry t of the latter two leads to frame t+1.
+            Dictionaries of `frames` uint8 [B, K+n, H, W, C], `actions` int32 [B, K+n-1],
+            `reward_classes` int32 [B, K+n-1] and `ages` int32 [B], see `WindowReader`.
         """
         index, count = part
         if self._batch_size % count:

@@ -104,9 +104,9 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         rollouts = self._rollouts.read_value() + 1
         self._rollouts.assign(rollouts)
         seed = fold_in(tf.constant(self._seed), rollouts)
-        frames, actions = self._parts.starts.sample(self.batch_size, fold_in(seed, 0))
+        frames, actions, ages = self._parts.starts.sample(self.batch_size, fold_in(seed, 0))
         frames = tf.ensure_shape(frames, self._history.shape)
-        state = self._parts.model.initial_state(frames, actions, fold_in(seed, 1))
+        state = self._parts.model.initial_state(frames, actions, fold_in(seed, 1), ages)
         self._steps.assign(tf.zeros([], tf.int64))
         self._remember(frames, tf.zeros([self.batch_size]), state)
         return self._time_step()
@@ -179,6 +179,7 @@ def _state_structure(model: WorldModel, batch_size: int) -> Any:
         tf.TensorSpec(history_shape, tf.uint8),
         tf.TensorSpec((batch_size, model.num_input_frames - 1), tf.int32),
         tf.TensorSpec((2,), tf.int32),
+        tf.TensorSpec((batch_size,), tf.int32),
     )
     return tf.nest.map_structure(tf.TensorSpec.from_tensor, warm_up.structured_outputs)
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from simple_tf.agents.draws import fold_in, sample_actions
 from simple_tf.agents.policy_network import NO_ITERATION
+from simple_tf.data.reward_ages import NO_REWARD, ages_along
 from simple_tf.evaluation.episodes import EvaluationStopped
 from simple_tf.evaluation.rollout import unroll
 from simple_tf.evaluation.segments import Segments
@@ -87,10 +88,11 @@ class Dreamer:
         known, steps = segments.num_input_frames, segments.horizon
         stacks = stacked(segments.frames[:, :-1], known)
         actions = np.lib.stride_tricks.sliding_window_view(segments.actions, known, axis=1)
+        ages = ages_along(segments.ages, segments.rewards + NO_REWARD).numpy()
         parts = []
         for seed, rows in self._batches(len(segments) * steps, "foresee"):
             place = rows // steps, rows % steps
-            parts.append(self._foresee(stacks[place], actions[place], seed))
+            parts.append(self._foresee(stacks[place], actions[place], ages[place], seed))
             self._report(len(rows))
         logits = np.concatenate(parts)[: len(segments) * steps]
         return _softmax(logits).reshape(len(segments), steps, -1)
@@ -110,7 +112,8 @@ class Dreamer:
         known = segments.known_actions
         parts = []
         for seed, rows in self._batches(len(segments), purpose):
-            parts.append(self._unroll(segments.history[rows], known[rows], actions[rows], seed))
+            start = segments.history[rows], known[rows], segments.ages[rows]
+            parts.append(self._unroll(*start, actions[rows], seed))
             self._report(len(rows) * segments.horizon)
         frames, logits = (np.concatenate(column) for column in zip(*parts, strict=True))
         return Dreams(frames[: len(segments)], _softmax(logits[: len(segments)]))
@@ -125,7 +128,12 @@ class Dreamer:
             yield tf.constant(seed, tf.int32), rows
 
     def _unrolled(
-        self, history: tf.Tensor, known: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor
+        self,
+        history: tf.Tensor,
+        known: tf.Tensor,
+        ages: tf.Tensor,
+        actions: tf.Tensor,
+        seed: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Rolls out; a step whose action is negative is the policy's to choose."""
         planned = tf.transpose(actions)
@@ -140,10 +148,12 @@ class Dreamer:
         def draws(t: tf.Tensor) -> tf.Tensor:
             return fold_in(seed, -1, t)  # The model's draws have counters from 0.
 
-        return unroll(self._model, history, known, actions.shape[1], choose, seed)
+        return unroll(self._model, history, known, actions.shape[1], choose, seed, ages)
 
-    def _foreseen(self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-        state = self._model.initial_state(frames, actions[:, :-1], fold_in(seed, 0))
+    def _foreseen(
+        self, frames: tf.Tensor, actions: tf.Tensor, ages: tf.Tensor, seed: tf.Tensor
+    ) -> tf.Tensor:
+        state = self._model.initial_state(frames, actions[:, :-1], fold_in(seed, 0), ages)
         prediction = self._model.step(state, frames, actions[:, -1], fold_in(seed, 1))
         return tf.cast(prediction.reward_logits, tf.float32)
 

@@ -35,7 +35,11 @@ class RolloutSimulator:
         self._compiled = tf.function(self._simulate, jit_compile=jit_compile, autograph=False)
 
     def __call__(
-        self, history: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor
+        self,
+        history: tf.Tensor,
+        actions: tf.Tensor,
+        seed: tf.Tensor,
+        ages: tf.Tensor | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Simulates one rollout per history.
 
@@ -44,6 +48,7 @@ class RolloutSimulator:
             actions: int32 [B, K - 1 + T]: those between the frames of the history, then one per
                 simulated step.
             seed: int32 [2], decides the latent's draws.
+            ages: see `WorldModel.initial_state`.
 
         Returns:
             The frames that the model shows, uint8 [B, T, H, W, C], and the rewards it gives,
@@ -55,16 +60,22 @@ class RolloutSimulator:
                 f"A rollout of {self._horizon} steps needs {expected} actions, not "
                 f"{actions.shape[1]}."
             )
-        frames, rewards = self._compiled(history, actions, seed)
+        frames, rewards = self._compiled(history, actions, seed, ages)
         return frames.numpy(), rewards.numpy()
 
     def _simulate(
-        self, history: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor
+        self, history: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor, ages: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
         known = self._model.num_input_frames - 1
         planned = tf.transpose(actions[:, known:])  # [T, B]
         frames, logits = unroll(
-            self._model, history, actions[:, :known], self._horizon, lambda t, _: planned[t], seed
+            self._model,
+            history,
+            actions[:, :known],
+            self._horizon,
+            lambda t, _: planned[t],
+            seed,
+            ages,
         )
         return frames, tf.argmax(logits, -1, output_type=tf.int32) + LOWEST_REWARD
 
@@ -76,6 +87,7 @@ def unroll(
     horizon: int,
     choose: Choose,
     seed: tf.Tensor,
+    ages: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Simulates rollouts from real histories; traceable.
 
@@ -86,11 +98,12 @@ def unroll(
         horizon: T, the steps to simulate.
         choose: decides each step's actions.
         seed: int32 [2], decides the latent's draws.
+        ages: see `WorldModel.initial_state`.
 
     Returns:
         The likeliest frames, uint8 [B, T, H, W, C], and the reward logits, [B, T, R].
     """
-    state = model.initial_state(history, known_actions, fold_in(seed, 0))
+    state = model.initial_state(history, known_actions, fold_in(seed, 0), ages)
     logits_shape = (history.shape[0], model.num_reward_classes)
     recorded = (
         tf.TensorArray(tf.uint8, horizon, element_shape=history[:, 0].shape),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from simple_tf.data.reward_ages import reward_ages
 from simple_tf.envs.batch import BatchStep, GameBatch
 from simple_tf.envs.game import GameSource
 from simple_tf.envs.slot import LAST
@@ -57,12 +58,15 @@ class Segments:
         rewards: of the T steps, int32 [S, T] of -1, 0 and 1.
         returns_to_go: what the policy earned after the segment, discounted, float64 [S]; NaN where
             the episode was cut too early to tell.
+        ages: how many steps ago the last reward was at the newest frame of the history, int32
+            [S].
     """
 
     frames: np.ndarray
     actions: np.ndarray
     rewards: np.ndarray
     returns_to_go: np.ndarray
+    ages: np.ndarray
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -205,5 +209,6 @@ def cut_segments(
         episode, end = episodes[number], begin + length - 1
         rewards = episode.rewards[end - horizon : end]
         piece = episode.frames[begin : end + 1], episode.actions[begin:end], rewards
-        pieces.append((*piece, returns[number][end]))
+        age = reward_ages(episode.rewards)[end - horizon]
+        pieces.append((*piece, returns[number][end], age))
     return Segments(*(np.stack(column) for column in zip(*pieces, strict=True)))

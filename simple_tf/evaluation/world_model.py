@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import gin
 import tensorflow as tf
 
+from simple_tf.data.reward_ages import ages_along
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
 from simple_tf.evaluation.comparison import Comparison, ScoreCounter, Scores
@@ -97,7 +98,8 @@ class WorldModelEvaluator:
 
     def _compare(self, window: dict[str, tf.Tensor], seed: tf.Tensor) -> Comparison:
         known = self._model.num_input_frames
-        frames, rewards = self._simulate(window["frames"][:, :known], window["actions"], seed)
+        ages = ages_along(window["ages"], window["reward_classes"][:, : known - 1])[:, -1]
+        frames, rewards = self._simulate(window["frames"][:, :known], window["actions"], seed, ages)
         real = window["frames"].numpy()
         return Comparison(
             start=real[:, known - 1],

@@ -85,7 +85,11 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
 
     @abc.abstractmethod
     def initial_state(
-        self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        seed: tf.Tensor | tuple[int, int] = (0, 0),
+        ages: tf.Tensor | None = None,
     ) -> State:
         """Warms the state up on a history.
 
@@ -93,6 +97,8 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
             frames: uint8 [B, K, H, W, C], oldest first.
             actions: int32 [B, K - 1], the actions between them.
             seed: [2], for models whose warm-up draws a latent.
+            ages: int32 [B], how many steps ago the last reward was at the newest frame, for models
+                that are shown it; default: long ago.
 
         Returns:
             The state with which `step` is to be called on these K frames.
@@ -120,6 +126,7 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
         global_step: tf.Tensor,
         noise: Noise,
         training: bool = True,
+        ages: tf.Tensor | None = None,
     ) -> WindowLosses:
         """Unrolls the model over windows.
 
@@ -130,6 +137,8 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
             global_step: scalar, for schedules.
             noise: source of all draws.
             training: False: true frames as inputs, latent as in simulation, no dropout.
+            ages: int32 [B], how many steps ago the last reward was at the first frame; default:
+                long ago.
         """
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:

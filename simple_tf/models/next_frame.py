@@ -142,10 +142,14 @@ class NextFrameModel(WorldModel):
 
     @without_autograph
     def initial_state(
-        self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        seed: tf.Tensor | tuple[int, int] = (0, 0),
+        ages: tf.Tensor | None = None,
     ) -> State:
         """See `WorldModel`: these models keep nothing."""
-        del actions, seed
+        del actions, seed, ages
         self.check_history(frames)
         return ()
 
@@ -173,8 +177,10 @@ class NextFrameModel(WorldModel):
         global_step: tf.Tensor,
         noise: Noise,
         training: bool = True,
+        ages: tf.Tensor | None = None,
     ) -> WindowLosses:
         """See `WorldModel`."""
+        del ages
         self.check_window(frames, actions, reward_classes)
         actions = self.check_actions(actions)
         return unroll.unroll(self, frames, actions, reward_classes, global_step, noise, training)

@@ -13,6 +13,7 @@ import gin
 import numpy as np
 import tensorflow as tf
 
+from simple_tf.data.reward_ages import age_after, ages_along, ages_or_long_ago
 from simple_tf.frame_normaliser import FrameNormaliser
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
@@ -58,6 +59,10 @@ class PatchModel(WorldModel):
             simulation one that is drawn as likely as the model holds it.
         motion_radius: how many pixels something may move in a step, so that the model is shown, as
             one frame more, where it will be if it goes on, see `motion.go_on_moving`; 0: not shown.
+        reward_ages: the model is told how many steps ago the last reward was, and this is how many
+            ages it can tell apart, the last of which is that and all above; 0: it is not told.
+            After a point games wait for longer than the frames show. In simulation the model
+            counts for itself, from rewards that it draws as likely as it holds them.
         sampling: when predicted frames are fed back in training; default: always.
         num_input_frames: K.
         num_reward_classes: R.
@@ -85,6 +90,7 @@ class PatchModel(WorldModel):
         past_actions: bool = False,
         codes: int = 0,
         motion_radius: int = 0,
+        reward_ages: int = 0,
         sampling: ScheduledSampling | None = None,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
@@ -100,6 +106,7 @@ class PatchModel(WorldModel):
         self.motion_radius = motion_radius
         self.pixel_weight = pixel_weight
         self.reward_loss = RewardLoss(reward_clip, reward_weights, num_reward_classes)
+        self.reward_ages = reward_ages
         policy = tf.keras.mixed_precision.Policy(precision)
         options: dict[str, Any] = {"dtype": policy, "seed": seed}
         self.normaliser = FrameNormaliser(frame_shape)
@@ -112,6 +119,7 @@ class PatchModel(WorldModel):
             hidden_size,
             num_actions,
             self.shown_actions,
+            reward_ages,
             num_blocks,
             codes,
             summary_units,
@@ -151,12 +159,17 @@ class PatchModel(WorldModel):
 
     @without_autograph
     def initial_state(
-        self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        seed: tf.Tensor | tuple[int, int] = (0, 0),
+        ages: tf.Tensor | None = None,
     ) -> State:
-        """See `WorldModel`: the past actions, int32 [B, K - 1], if it is shown them; or nothing."""
+        """See `WorldModel`: past actions, int32 [B, K - 1], and ages [B], if it is shown them."""
         del seed
         self.check_history(frames)
-        return self.check_actions(actions) if self.shown_actions > 1 else ()
+        past = (self.check_actions(actions),) if self.shown_actions > 1 else ()
+        return (*past, ages_or_long_ago(ages, frames)) if self.reward_ages else past
 
     @without_autograph
     def step(
@@ -164,16 +177,20 @@ class PatchModel(WorldModel):
     ) -> Prediction:
         """See `WorldModel`."""
         self.check_history(frames)
-        shown = self.check_actions(action)[:, None]
+        shown, noise = self.check_actions(action)[:, None], StatelessNoise(seed)
+        past: tuple[tf.Tensor, ...] = ()
         if self.shown_actions > 1:
-            shown = tf.concat([state, shown], axis=1)
-            state = shown[:, 1:]
+            shown = tf.concat([state[0], shown], axis=1)
+            past = (shown[:, 1:],)
+        ages = state[-1] if self.reward_ages else None
         frames = self._with_guess(frames)
-        trunk = self._trunk(frames, shown)
-        code = self.network.draw_code(trunk, StatelessNoise(seed))
-        features = self.network.features(trunk, code)
-        outputs = self.outputs_layer(features, frames)
-        return Prediction(state, outputs, self.network.reward_logits(features))
+        trunk = self._trunk(frames, shown, ages)
+        features = self.network.features(trunk, self.network.draw_code(trunk, noise))
+        logits = self.network.reward_logits(features)
+        if self.reward_ages:
+            # Drawn, not the likeliest: a point of which only the time is unsure must not be lost.
+            past = (*past, age_after(ages, noise.categorical(logits)))
+        return Prediction(past, self.outputs_layer(features, frames), logits)
 
     @without_autograph
     def window_losses(
@@ -184,6 +201,7 @@ class PatchModel(WorldModel):
         global_step: tf.Tensor,
         noise: Noise,
         training: bool = True,
+        ages: tf.Tensor | None = None,
     ) -> WindowLosses:
         """See `WorldModel`.
 
@@ -195,13 +213,14 @@ class PatchModel(WorldModel):
         known = self.num_input_frames
         actions = self._shown(self.check_actions(actions))
         classes = reward_classes[:, known - 1 :]
+        ages = ages_along(ages_or_long_ago(ages, frames), reward_classes)[:, known - 1 : -1]
         if training:
-            seen, codes = self._seen(frames, actions, classes, global_step, noise)
+            seen, codes = self._seen(frames, actions, ages, classes, global_step, noise)
         else:
             seen, codes = frames[:, :-1], None
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
         stacks, targets = self._with_guess(_merged(stacks)), _merged(frames[:, known:])
-        trunk = self._trunk(stacks, _merged(actions))
+        trunk = self._trunk(stacks, _merged(actions), _merged(ages))
         if codes is None:
             features = self.network.features(trunk, self.network.draw_code(trunk, noise.at(-2)))
         else:
@@ -231,9 +250,11 @@ class PatchModel(WorldModel):
         guess = go_on_moving(frames[:, -1], frames[:, -2], usual, self.motion_radius)
         return tf.concat([frames, guess[:, None]], axis=1)
 
-    def _trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+    def _trunk(
+        self, frames: tf.Tensor, actions: tf.Tensor, ages: tf.Tensor | None = None
+    ) -> tf.Tensor:
         """See `PatchNetwork.trunk`; of uint8 frames."""
-        return self.network.trunk(self.normaliser(frames), actions)
+        return self.network.trunk(self.normaliser(frames), actions, ages)
 
     def _shown(self, actions: tf.Tensor) -> tf.Tensor:
         """Returns what each step of windows is shown, [B, n, k], of actions [B, K + n - 1]."""
@@ -245,6 +266,7 @@ class PatchModel(WorldModel):
         self,
         frames: tf.Tensor,
         actions: tf.Tensor,
+        ages: tf.Tensor,
         classes: tf.Tensor,
         global_step: tf.Tensor,
         noise: Noise,
@@ -254,6 +276,7 @@ class PatchModel(WorldModel):
         Args:
             frames: the true ones, [B, K + n, H, W, C].
             actions: [B, n, k], those shown at the frames from the K-th on.
+            ages: [B, n], of the last reward at the frames from the K-th on.
             classes: of the rewards, [B, n].
             global_step: for the schedule.
             noise: decides which predictions are fed back.
@@ -264,7 +287,8 @@ class PatchModel(WorldModel):
         if not count or (self.sampling.mode == "ground_truth" and not self.num_codes):
             return frames[:, :-1], None
         truth = tf.transpose(frames[:, known : known + count], [1, 0, 2, 3, 4])
-        by_time, classes = tf.transpose(actions, [1, 0, 2]), tf.transpose(classes)
+        by_time = tf.transpose(actions, [1, 0, 2])
+        ages, classes = tf.transpose(ages), tf.transpose(classes)
         probability = self.sampling.probability(global_step)
         batch = tf.shape(actions)[:1]
         tables = (
@@ -274,7 +298,7 @@ class PatchModel(WorldModel):
 
         def advance(t: tf.Tensor, history: tf.Tensor, fed: Any, found: Any) -> tuple[Any, ...]:
             shown = self._with_guess(history)
-            trunk, used = self._trunk(shown, by_time[t]), None
+            trunk, used = self._trunk(shown, by_time[t], ages[t]), None
             if self.num_codes:
                 best = self.code_search.best(trunk, shown, truth[t], classes[t])
                 used = self.code_search.explored(best, noise.at(count + t))

@@ -20,6 +20,7 @@ class PatchNetwork(NamedLayer):
         channels: of the features.
         num_actions: number of actions.
         shown_actions: how many of the latest actions are shown.
+        reward_ages: see `PatchModel`.
         num_blocks: residual blocks.
         codes: number of codes; 0: there are none.
         summary_units: see `PatchModel`.
@@ -35,6 +36,7 @@ class PatchNetwork(NamedLayer):
         channels: int,
         num_actions: int,
         shown_actions: int,
+        reward_ages: int,
         num_blocks: int,
         codes: int,
         summary_units: int,
@@ -48,12 +50,13 @@ class PatchNetwork(NamedLayer):
         self.num_actions = num_actions
         self.num_codes = codes
         self.action_width = num_actions * shown_actions
+        self.reward_ages = reward_ages
         self.embedding = PatchEmbedding(size, inputs, channels, name="embedding", **children)
         self.blocks = [
             PatchBlock(
                 size,
                 channels,
-                self.action_width,
+                self.action_width + reward_ages,
                 summary_units,
                 name=f"block_{number}",
                 **children,
@@ -69,19 +72,25 @@ class PatchNetwork(NamedLayer):
             size, channels, reward_units, num_reward_classes, name="reward", **children
         )
 
-    def trunk(self, frames: tf.Tensor, actions: tf.Tensor) -> tf.Tensor:
+    def trunk(
+        self, frames: tf.Tensor, actions: tf.Tensor, ages: tf.Tensor | None = None
+    ) -> tf.Tensor:
         """Computes what does not depend on the code, [B, rows, columns, channels].
 
         Args:
             frames: normalised, [B, K, H, W, C].
             actions: those shown, int32 [B, k].
+            ages: of the last reward, int32 [B]; not needed if they are not shown.
         """
         x = tf.transpose(frames, [0, 2, 3, 1, 4])  # [B, H, W, K, C]
         x = tf.reshape(x, [-1, *x.shape[1:3], x.shape[3] * x.shape[4]])
         x = self.embedding(self.size.cut(x))
-        action = tf.reshape(tf.one_hot(actions, self.num_actions), [-1, self.action_width])
+        condition = tf.reshape(tf.one_hot(actions, self.num_actions), [-1, self.action_width])
+        if self.reward_ages:
+            age = tf.one_hot(tf.minimum(ages, self.reward_ages - 1), self.reward_ages)
+            condition = tf.concat([condition, age], axis=1)
         for block in self.blocks:
-            x = block(x, action)
+            x = block(x, condition)
         return x
 
     def features(self, trunk: tf.Tensor, code: tf.Tensor | None) -> tf.Tensor:

@@ -93,9 +93,14 @@ class RecurrentModel(NextFrameModel):
 
     @without_autograph
     def initial_state(
-        self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        seed: tf.Tensor | tuple[int, int] = (0, 0),
+        ages: tf.Tensor | None = None,
     ) -> State:
         """See `WorldModel`: bottom activations of the first K - 1 frames, [B, K-1, h, w, F]."""
+        del ages
         self.check_history(frames)
         length = self.num_input_frames - 1
         old = tf.reshape(frames[:, :length], [-1, 1, *self.frame_shape])

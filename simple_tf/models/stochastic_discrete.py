@@ -111,10 +111,14 @@ class StochasticDiscreteModel(NextFrameModel):
 
     @without_autograph
     def initial_state(
-        self, frames: tf.Tensor, actions: tf.Tensor, seed: tf.Tensor | tuple[int, int] = (0, 0)
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        seed: tf.Tensor | tuple[int, int] = (0, 0),
+        ages: tf.Tensor | None = None,
     ) -> State:
         """See `WorldModel`: the memory after the first K - 1 frames, by its update alone."""
-        del actions, seed
+        del actions, seed, ages
         self.check_history(frames)
         if self.memory is None:
             return ()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import gin
 import tensorflow as tf
 
+from simple_tf.data.reward_ages import ages_or_long_ago
 from simple_tf.loss_scaling import loss_scale_for, update_if_finite
 from simple_tf.models.interface import WindowLosses, WorldModel
 from simple_tf.models.noise import Noise, StatelessNoise, fold_in
@@ -16,7 +17,7 @@ from simple_tf.replicas import first, own_rows_of_process, this_replica, total
 
 Metrics = dict[str, tf.Tensor]
 Windows = Mapping[str, tf.Tensor]
-"""One batch of windows, as `WindowDataset` yields it: `frames`, `actions`, `reward_classes`."""
+"""One batch, as `WindowDataset` yields it: `frames`, `actions`, `reward_classes`, `ages`."""
 
 
 @gin.configurable(denylist=["model", "seed"])
@@ -80,7 +81,11 @@ class WorldModelTrainer(tf.Module):
         return self._strategy
 
     def train_step(
-        self, frames: tf.Tensor, actions: tf.Tensor, reward_classes: tf.Tensor
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        reward_classes: tf.Tensor,
+        ages: tf.Tensor | None = None,
     ) -> Metrics:
         """Applies one step.
 
@@ -91,13 +96,14 @@ class WorldModelTrainer(tf.Module):
             frames: uint8 [B, K + n, H, W, C].
             actions: int32 [B, K + n - 1].
             reward_classes: int32 [B, K + n - 1].
+            ages: int32 [B], of the last reward at the first frame; default: long ago.
 
         Returns:
             Scalars: `loss` and its parts `pixel_loss`, `reward_loss`, `latent_loss`,
             `context_loss`; `reward_accuracy` and `reward_accuracy_<class>` (NaN where a class
             does not occur in the batch); `gradient_norm` before clipping; `learning_rate`.
         """
-        return self._compiled_step(frames, actions, reward_classes)
+        return self._compiled_step(frames, actions, reward_classes, ages)
 
     def train(self, batches: Iterator[Windows], num_steps: int) -> Metrics:
         """Applies several steps.
@@ -127,11 +133,13 @@ class WorldModelTrainer(tf.Module):
         frames: tf.Tensor,
         actions: tf.Tensor,
         reward_classes: tf.Tensor,
+        ages: tf.Tensor | None = None,
         noise: Noise | None = None,
     ) -> Metrics:
         """Traceable body of `train_step`; `noise` replaces the seeded draws."""
+        ages = ages_or_long_ago(ages, frames)
         gradients, metrics = self._strategy.run(
-            self._gradients, args=(frames, actions, reward_classes, noise)
+            self._gradients, args=(frames, actions, reward_classes, ages, noise)
         )
         metrics = first(self._strategy, metrics)
 
@@ -150,10 +158,11 @@ class WorldModelTrainer(tf.Module):
         frames: tf.Tensor,
         actions: tf.Tensor,
         reward_classes: tf.Tensor,
+        ages: tf.Tensor,
         noise: Noise | None,
     ) -> tuple[list[tf.Tensor], Metrics]:
         """What every replica returns: the global batch's clipped gradients, and its metrics."""
-        rows = [own_rows_of_process(values) for values in (frames, actions, reward_classes)]
+        rows = [own_rows_of_process(values) for values in (frames, actions, reward_classes, ages)]
         gradients, sums = total(self._gradients_of_rows(*rows, noise))
         if self._loss_scale is not None:
             gradients = [gradient / self._loss_scale.value for gradient in gradients]
@@ -171,13 +180,14 @@ class WorldModelTrainer(tf.Module):
         frames: tf.Tensor,
         actions: tf.Tensor,
         reward_classes: tf.Tensor,
+        ages: tf.Tensor,
         noise: Noise | None,
     ) -> tuple[list[tf.Tensor], Metrics]:
         """One replica's summand of the gradients, and of the sums and counts of the metrics."""
         noise = noise or self.noise()
         with tf.GradientTape() as tape:
             losses = self.model.window_losses(
-                frames, actions, reward_classes, self.global_step, noise
+                frames, actions, reward_classes, self.global_step, noise, ages=ages
             )
             # Summed over the replicas this is the mean over the global batch.
             loss = tf.reduce_mean(losses.total) / this_replica()[1]

@@ -10,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from simple_tf.agents.acting import PolicyPlayer
+from simple_tf.data.reward_ages import ages_along
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
 from simple_tf.evaluation import diagnosis
@@ -163,7 +164,8 @@ def _held_out(
     batch = {name: values.numpy() for name, values in next(iter(windows.batches())).items()}
     rewards = batch["reward_classes"][:, known - 1 :] + LOWEST_REWARD
     unknown = np.full(len(rewards), np.nan)
-    return Segments(batch["frames"], batch["actions"], rewards, unknown)
+    ages = ages_along(batch["ages"], batch["reward_classes"][:, : known - 1])[:, -1].numpy()
+    return Segments(batch["frames"], batch["actions"], rewards, unknown, ages)
 
 
 def _novelty(

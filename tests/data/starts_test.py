@@ -32,7 +32,7 @@ def test_samples_are_the_valid_starts_of_the_latest_iteration(make_store, jit_co
     store = make_store([[40], [2, 10, 20, 5]])
     sampler = _loaded(store)
     sample = tf.function(sampler.sample, jit_compile=jit_compile)
-    frames, actions = sample(500, tf.constant([1, 2]))
+    frames, actions, _ = sample(500, tf.constant([1, 2]))
     origin = frames.numpy()[:, :, 0, 0].astype(int)  # [B, K, (iteration, index, t)]
     assert (origin[..., 0] == 1).all()
     assert (np.diff(origin[..., 1], axis=1) == 0).all()
@@ -48,7 +48,7 @@ def test_samples_are_the_valid_starts_of_the_latest_iteration(make_store, jit_co
 def test_frames_are_the_stored_ones(make_store, make_frames):
     sampler = _loaded(make_store([[30]]))
     played = make_frames(0, 0, 30, SHAPE)
-    frames, _ = sampler.sample(64, tf.constant([0, 1]))
+    frames, *_ = sampler.sample(64, tf.constant([0, 1]))
     for stack in frames.numpy():
         first = int(stack[0, 0, 0, 2])
         np.testing.assert_array_equal(stack, played[first : first + K])
@@ -57,20 +57,20 @@ def test_frames_are_the_stored_ones(make_store, make_frames):
 def test_the_first_is_the_beginning_of_the_first_episode_that_is_long_enough(make_store):
     sampler = _loaded(make_store([[40], [2, 10, 20]]))
     for seed in range(20):
-        frames, _ = sampler.sample(3, tf.constant([seed, 0]))
+        frames, *_ = sampler.sample(3, tf.constant([seed, 0]))
         assert frames.numpy()[0, :, 0, 0].tolist() == [[1, 1, t] for t in range(K)]
 
 
 def test_without_random_starts_all_are_the_beginning(make_store):
     sampler = _loaded(make_store([[20, 30]]), random_starts=False)
-    frames, actions = sampler.sample(8, tf.constant([3, 4]))
+    frames, actions, _ = sampler.sample(8, tf.constant([3, 4]))
     assert (frames.numpy()[:, 0, 0, 0] == [0, 0, 0]).all()
     assert (actions.numpy() == actions.numpy()[0]).all()
 
 
 def test_drawing_is_uniform(make_store):
     sampler = _loaded(make_store([[12, 30, 8]]))
-    frames, _ = sampler.sample(20_001, tf.constant([5, 6]))
+    frames, *_ = sampler.sample(20_001, tf.constant([5, 6]))
     origin = frames.numpy()[1:, 0, 0, 0].astype(int)
     _, counts = np.unique(origin[:, 1] * 100 + origin[:, 2], return_counts=True)
     assert len(counts) == sampler.num_starts == 34
@@ -81,17 +81,17 @@ def test_drawing_is_uniform(make_store):
 
 def test_the_seed_decides(make_store):
     sampler = _loaded(make_store([[50]]))
-    one, _ = sampler.sample(8, tf.constant([1, 1]))
-    same, _ = sampler.sample(8, tf.constant([1, 1]))
-    other, _ = sampler.sample(8, tf.constant([1, 2]))
+    one, *_ = sampler.sample(8, tf.constant([1, 1]))
+    same, *_ = sampler.sample(8, tf.constant([1, 1]))
+    other, *_ = sampler.sample(8, tf.constant([1, 2]))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
 def test_compiled_or_not_the_same_starts(make_store):
     sampler = _loaded(make_store([[50]]))
-    plain, _ = sampler.sample(16, tf.constant([1, 1]))
-    compiled, _ = tf.function(sampler.sample, jit_compile=True)(16, tf.constant([1, 1]))
+    plain, *_ = sampler.sample(16, tf.constant([1, 1]))
+    compiled, *_ = tf.function(sampler.sample, jit_compile=True)(16, tf.constant([1, 1]))
     np.testing.assert_array_equal(plain, compiled)
 
 
@@ -163,7 +163,7 @@ def test_a_share_starts_shortly_before_rewards(make_sparse_store, jit_compile):
     sample = tf.function(sampler.sample, jit_compile=jit_compile)
     before_gain, before_loss = set(), set()
     for seed in range(40):
-        frames, _ = sample(64, tf.constant([seed, 3]))
+        frames, *_ = sample(64, tf.constant([seed, 3]))
         for _, index, newest in _origins(frames)[16:]:
             if index == 0:
                 before_gain.add(newest)
@@ -176,24 +176,24 @@ def test_a_share_starts_shortly_before_rewards(make_sparse_store, jit_compile):
 
 def test_all_rewards_are_equally_likely(make_sparse_store):
     sampler = _loaded(make_sparse_store(), rewarded_share=1.0, lead=5)
-    frames, _ = sampler.sample(4_001, tf.constant([1, 3]))
+    frames, *_ = sampler.sample(4_001, tf.constant([1, 3]))
     share_of_gains = (_origins(frames)[1:, 1] == 0).mean()
     assert abs(share_of_gains - 1 / 10) < 0.02  # One gain, nine losses.
 
 
 def test_the_first_start_stays_the_beginning_and_the_others_as_they_were(make_sparse_store):
     store = make_sparse_store()
-    plain, _ = _loaded(store).sample(16, tf.constant([7, 8]))
-    shared, _ = _loaded(store, rewarded_share=0.5).sample(16, tf.constant([7, 8]))
+    plain, *_ = _loaded(store).sample(16, tf.constant([7, 8]))
+    shared, *_ = _loaded(store, rewarded_share=0.5).sample(16, tf.constant([7, 8]))
     np.testing.assert_array_equal(plain[:8], shared[:8])
-    only, _ = _loaded(store, rewarded_share=1.0).sample(1, tf.constant([7, 8]))
+    only, *_ = _loaded(store, rewarded_share=1.0).sample(1, tf.constant([7, 8]))
     assert _origins(only).tolist() == [[0, 0, K - 1]]
 
 
 def test_a_start_does_not_reach_beyond_its_episode(make_sparse_store):
     store = make_sparse_store(losses=((1, 4),), gains=((2, 1),), lengths=(30, 30, 40))
     sampler = _loaded(store, rewarded_share=1.0, lead=50)
-    frames, _ = sampler.sample(300, tf.constant([1, 1]))
+    frames, *_ = sampler.sample(300, tf.constant([1, 1]))
     origins = _origins(frames)[1:]
     assert {tuple(origin) for origin in origins} == {(0, 1, 3), (0, 1, 4)}
 
@@ -201,14 +201,14 @@ def test_a_start_does_not_reach_beyond_its_episode(make_sparse_store):
 @pytest.mark.parametrize(("losses", "gains", "episode"), [(((1, 20),), (), 1), ((), ((0, 20),), 0)])
 def test_only_losses_or_only_gains(make_sparse_store, losses, gains, episode):
     sampler = _loaded(make_sparse_store(losses, gains), rewarded_share=1.0, lead=3)
-    frames, _ = sampler.sample(64, tf.constant([2, 2]))
+    frames, *_ = sampler.sample(64, tf.constant([2, 2]))
     assert set(_origins(frames)[1:, 1]) == {episode}
 
 
 def test_without_rewards_starts_are_anywhere(make_sparse_store):
     store = make_sparse_store((), ())
-    plain, _ = _loaded(store).sample(32, tf.constant([2, 2]))
-    shared, _ = _loaded(store, rewarded_share=1.0).sample(32, tf.constant([2, 2]))
+    plain, *_ = _loaded(store).sample(32, tf.constant([2, 2]))
+    shared, *_ = _loaded(store, rewarded_share=1.0).sample(32, tf.constant([2, 2]))
     np.testing.assert_array_equal(plain, shared)
 
 

@@ -47,13 +47,15 @@ def test_batches_have_the_promised_form(make_store):
     (batch,) = _windows(make_store(ITERATIONS)).batches().take(1)
     assert batch["frames"].shape == (5, 6, 12, 10, 3)
     assert batch["actions"].shape == batch["reward_classes"].shape == (5, 5)
-    assert [batch[name].dtype for name in batch] == [tf.uint8, tf.int32, tf.int32]
+    assert batch["ages"].shape == (5,)
+    assert [batch[name].dtype for name in batch] == [tf.uint8, tf.int32, tf.int32, tf.int32]
 
 
 def test_static_shapes_are_known_to_the_model(make_store):
     spec = _windows(make_store(ITERATIONS)).batches().element_spec
     assert spec["frames"].shape == (5, 6, 12, 10, 3)
     assert spec["actions"].shape == spec["reward_classes"].shape == (5, 5)
+    assert spec["ages"].shape == (5,)
 
 
 def test_windows_do_not_cross_an_episode_or_the_border(make_store):

@@ -19,6 +19,7 @@ SHAPE = (12, 16, 3)
 NUM_ACTIONS = 2
 STACK = 4
 LENGTHS = (40, 30)  # Steps of the episodes that rollouts start from.
+REWARD_EVERY = 7  # Frames of these episodes.
 
 
 class _Pixels:
@@ -44,7 +45,7 @@ class RuleModel(WorldModel):
     def __init__(self) -> None:
         super().__init__(SHAPE, NUM_ACTIONS, STACK, 3, _Pixels(), "rule")
 
-    def initial_state(self, frames, actions, seed=(0, 0)):
+    def initial_state(self, frames, actions, seed=(0, 0), ages=None):
         self.check_history(frames)
         steps = tf.zeros([frames.shape[0]], tf.int32)
         return {"steps": steps, "sums": tf.cast(tf.reduce_sum(actions, axis=1), tf.float32)}
@@ -87,7 +88,9 @@ def rule_starts(tmp_path: Path) -> StartSampler:
         generator = np.random.default_rng(index)
         recorder = EpisodeRecorder(0, index, seed=0, first_frame=_numbered_frame(index, 0))
         for number in range(1, length + 1):
-            recorder.add(int(generator.integers(2)), 0.0, 0, _numbered_frame(index, number))
+            reward = int(number % REWARD_EVERY == 0)
+            action = int(generator.integers(2))
+            recorder.add(action, float(reward), reward, _numbered_frame(index, number))
         store.append(recorder.finish(terminated=True, truncated=False))
     starts = StartSampler(SHAPE, STACK)
     starts.load(store)

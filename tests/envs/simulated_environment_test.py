@@ -18,6 +18,7 @@ from simple_tf.envs.py_environment import RealPyEnvironment
 from simple_tf.envs.simulated_environment import SimulatedEnvironment
 from simple_tf.models.deterministic import DeterministicModel
 from simple_tf.models.heads import SoftmaxHead
+from simple_tf.models.patch import PatchModel
 from simple_tf.models.stochastic_discrete import StochasticDiscreteModel
 
 BATCH, LENGTH = 3, 8
@@ -262,6 +263,49 @@ def test_real_models_play_with_their_state(model_class, rule_starts):
     assert steps.observation.shape == (7, 2, 4, 12, 16, 3)
     assert steps.step_type[:, 0].tolist() == [0, 1, 1, 1, 2, 0, 1]
     assert np.abs(np.diff(steps.observation[1:5, :, -1].astype(int), axis=0)).any()
+
+
+def _told_ages(starts, **settings):
+    """An environment of a model that is told ages, and which variable has them."""
+    model = PatchModel(
+        (12, 16, 3), 2, SoftmaxHead(3), hidden_size=4, past_actions=True, reward_ages=9
+    )
+    environment = SimulatedEnvironment(model, starts, BATCH, LENGTH, reward="expected", **settings)
+    return environment, environment._state[-1]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_rollouts_begin_with_the_ages_of_their_starts(rule_starts, jit_compile):
+    environment, ages = _told_ages(rule_starts, jit_compile=jit_compile)
+    seen = set()
+    for _ in range(12):
+        newest = environment.reset().observation.numpy()[:, -1, 0, 0, 1].astype(int)
+        for number, age in zip(newest, ages.read_value().numpy(), strict=True):
+            # The store's rewards come with every seventh frame.
+            assert age == number % 7 if number >= 7 else age > 1000
+            seen.add(age)
+        before = ages.read_value().numpy()
+        environment.step(tf.zeros([BATCH], tf.int32))
+        after = ages.read_value().numpy()
+        assert ((after == before + 1) | (after == 0)).all()
+    assert len(seen) > 5
+
+
+def test_a_restored_environment_goes_on_counting(rule_starts, tmp_path):
+    environment, ages = _told_ages(rule_starts)
+    play(environment, LENGTH + 3)
+    path = tf.train.Checkpoint(environment=environment).write(str(tmp_path / "checkpoint"))
+    saved = ages.read_value().numpy()
+    expected, _ = play(environment, LENGTH)
+    for disturbed in (False, True):
+        other, restored = _told_ages(rule_starts)
+        other._parts.model.set_weights(environment._parts.model.get_weights())
+        tf.train.Checkpoint(environment=other).read(path).assert_consumed()
+        np.testing.assert_array_equal(restored.read_value(), saved)
+        if disturbed:
+            restored.assign((saved + 3) % 8)
+        rewards = play(other, LENGTH)[0].reward
+        assert np.array_equal(rewards, expected.reward) == (not disturbed)
 
 
 def test_as_tf_agents_own_batched_environment_it_says_what_it_has(simulated):

@@ -77,7 +77,7 @@ class CountingModel(WorldModel):
         super().__init__(SHAPE, NUM_ACTIONS, STACK, 3, Pixels(), "counting")
         self.wrong_after, self.pays_until, self.noisy = wrong_after, pays_until, noisy
 
-    def initial_state(self, frames, actions, seed=(0, 0)):
+    def initial_state(self, frames, actions, seed=(0, 0), ages=None):
         self.check_history(frames)
         assert actions.shape[1] == STACK - 1
         return tf.zeros([frames.shape[0]], tf.int32)

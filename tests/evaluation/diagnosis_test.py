@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simple_tf.agents.acting import PolicyPlayer
+from simple_tf.data.reward_ages import LONG_AGO
 from simple_tf.envs.catalog import find_game
 from simple_tf.evaluation.diagnosis import Mean, measure
 from simple_tf.evaluation.diagnosis_json import from_json, to_json
@@ -69,6 +70,22 @@ def test_a_perfect_model_has_no_gap(perfect, segments):
         assert one.at_sight.real == (segments.rewards == one.reward).sum() > 5
         assert (one.dreamed.recall, one.dreamed.precision, one.dreamed.f1) == (1.0, 1.0, 1.0)
         assert sum(counts.real for _, _, counts in one.by_depth) == one.dreamed.real
+
+
+def test_segments_know_how_long_ago_the_last_reward_was(source):
+    episodes = play(source, RingPolicy(), episodes=2)
+    segments = cut(episodes)
+    newest = STACK - 1 + HORIZON * np.arange(len(segments) // 2)
+    expected = []
+    for episode in episodes:
+        rewarded = [np.flatnonzero(episode.rewards[:frame]) for frame in newest]
+        expected += [
+            frame - 1 - earlier[-1] if len(earlier) else None
+            for frame, earlier in zip(newest, rewarded, strict=True)
+        ]
+    assert len(set(expected)) > 4
+    for age, known in zip(segments.ages, expected, strict=True):
+        assert age >= LONG_AGO if known is None else age == known
 
 
 def test_a_model_that_never_pays(segments):

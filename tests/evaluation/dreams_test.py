@@ -1,5 +1,7 @@
 """Dreams beside segments: every model of the paper, and against models rolled out by hand."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,6 +13,7 @@ from simple_tf.models.bits import BitOptions
 from simple_tf.models.deterministic import DeterministicModel
 from simple_tf.models.gaussian import GaussianModel
 from simple_tf.models.heads import L2Head
+from simple_tf.models.interface import Prediction
 from simple_tf.models.patch import PatchModel
 from simple_tf.models.recurrent import RecurrentModel
 from simple_tf.models.stochastic_discrete import StochasticDiscreteModel
@@ -29,6 +32,7 @@ MODELS = {
     "recurrent": (RecurrentModel, {**BITS, **SMALL}),
     "gaussian": (GaussianModel, {"latent_size": 8, "posterior_filters": (4, 4), **SMALL}),
     "patch": (PatchModel, {"hidden_size": 8, "past_actions": True}),
+    "ages": (PatchModel, {"hidden_size": 8, "past_actions": True, "reward_ages": 8}),
 }
 
 
@@ -41,6 +45,7 @@ def segments():
         actions=rng.integers(0, 2, (5, STACK - 1 + HORIZON)).astype(np.int32),
         rewards=rng.integers(-1, 2, (5, HORIZON)).astype(np.int32),
         returns_to_go=np.zeros(5),
+        ages=np.array([0, 1, 2, 30, 1 << 20], np.int32),
     )
 
 
@@ -56,12 +61,12 @@ def test_every_model_can_be_asked(name, segments):
     # The first batch by other means: same frames, same likeliest rewards.
     seed = tf.constant(derive_seed_pair(7, "diagnosis: follow", 0), tf.int32)
     by_hand = RolloutSimulator(model, HORIZON)
-    frames, rewards = by_hand(segments.history[:2], segments.actions[:2], seed)
+    frames, rewards = by_hand(segments.history[:2], segments.actions[:2], seed, segments.ages[:2])
     np.testing.assert_array_equal(followed.frames[:2], frames)
     np.testing.assert_array_equal(followed.probabilities[:2].argmax(axis=-1) - 1, rewards)
     foreseen = dreamer.foresee(segments)
     assert foreseen.shape == (5, HORIZON, 3)
-    if name in ("deterministic", "patch"):  # Nothing is drawn: the first step is the same.
+    if name in ("deterministic", "patch", "ages"):  # Nothing is drawn: the first step is the same.
         np.testing.assert_allclose(foreseen[:, 0], followed.probabilities[:, 0], atol=1e-5)
     assert sum(steps) >= 2 * segments.rewards.size
 
@@ -71,7 +76,7 @@ def test_the_policy_acts_by_what_it_sees(segments):
     history = np.zeros((5, STACK, *SHAPE), np.uint8)
     history[:, :, 4:8, 3] = 255
     frames = np.concatenate([history, segments.real], axis=1)
-    start = Segments(frames, segments.actions, segments.rewards, segments.returns_to_go)
+    start = dataclasses.replace(segments, frames=frames)
     right = Dreamer(RingModel(), RingPolicy(right=1 - 1e-6), batch_size=4).act(start)
     columns = right.frames[:, :, 5, :, 0].argmax(axis=-1)
     np.testing.assert_array_equal(columns, [[4, 5, 6]] * 5)
@@ -88,3 +93,33 @@ def test_stacks_are_consecutive_frames(segments):
     np.testing.assert_array_equal(stacks[3, 2], segments.frames[3, 2 : 2 + STACK])
     judged = Dreamer(RingModel(), RingPolicy(right=0.8)).judge(segments.frames)
     assert judged.values.shape == judged.entropies.shape == (5, HORIZON + 1)
+
+
+class AgeModel(RingModel):
+    """Is as sure of a reward as the last one is long ago, and shows that it was told."""
+
+    def initial_state(self, frames, actions, seed=(0, 0), ages=None):
+        return ages
+
+    def step(self, state, frames, action, seed):
+        zero = tf.zeros(state.shape)
+        logits = tf.stack([zero, zero, tf.cast(state, tf.float32)], axis=-1)
+        return Prediction(state + 1, tf.cast(frames[:, -1], tf.float32), logits)
+
+
+def test_the_model_is_told_how_long_ago_the_last_reward_was(segments):
+    ages = np.array([0, 1, 2, 5, 9], np.int32)
+    rewards = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0], [0, 0, 0], [1, -1, 0]], np.int32)
+    told = dataclasses.replace(segments, ages=ages, rewards=rewards)
+    dreamer = Dreamer(AgeModel(), RingPolicy(), batch_size=2)
+
+    def recovered(probabilities):
+        return np.log(probabilities[..., 2] / probabilities[..., 0])
+
+    for dreams in (dreamer.follow(told), dreamer.act(told)):
+        counted = ages[:, None] + np.arange(HORIZON)
+        np.testing.assert_allclose(recovered(dreams.probabilities), counted, atol=1e-3)
+    # Between real frames it is told of the real rewards.
+    foreseen = recovered(dreamer.foresee(told))
+    expected = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [5, 6, 7], [9, 0, 0]]
+    np.testing.assert_allclose(foreseen, expected, atol=1e-3)

@@ -36,7 +36,7 @@ class RingModel(WorldModel):
         super().__init__(SHAPE, 2, STACK, 3, Pixels(), "ring")
         self.moves, self.pays, self.dims = moves, pays, dims
 
-    def initial_state(self, frames, actions, seed=(0, 0)):
+    def initial_state(self, frames, actions, seed=(0, 0), ages=None):
         self.check_history(frames)
         newest = tf.cast(tf.argmax(frames[:, -1, 5, :, 0], axis=-1), tf.int32)
         return newest, tf.zeros_like(newest), tf.ones(newest.shape)

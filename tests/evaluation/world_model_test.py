@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.store import EpisodeStore
 from simple_tf.evaluation.world_model import WorldModelEvaluator
 from simple_tf.models.deterministic import DeterministicModel
 from simple_tf.models.heads import SoftmaxHead
+from simple_tf.models.interface import Prediction
 
 from .conftest import NUM_ACTIONS, PIXELS, SHAPE, STACK, CountingModel
 
@@ -47,6 +49,31 @@ def test_real_frames_and_rewards_belong_to_the_same_step(counting_store):
     )
     np.testing.assert_array_equal(examples.real_rewards, examples.simulated_rewards)
     assert examples.real_rewards.any()
+
+
+class _AgeModel(CountingModel):
+    """Shows in the last pixel how long ago the last reward was when its rollout began."""
+
+    def initial_state(self, frames, actions, seed=(0, 0), ages=None):
+        return ages
+
+    def step(self, state, frames, action, seed):
+        black = tf.zeros([frames.shape[0], PIXELS - 1, 3])
+        shown = tf.repeat(tf.cast(state, tf.float32)[:, None, None], 3, axis=-1)
+        outputs = tf.reshape(tf.concat([black, shown], axis=1), [-1, *SHAPE])
+        return Prediction(state, outputs, tf.one_hot(tf.ones_like(action), 3))
+
+
+def test_rollouts_begin_with_the_age_at_the_newest_frame_that_is_shown(counting_store):
+    store = counting_store()
+    evaluator = WorldModelEvaluator(_AgeModel(), horizon=10, batch_size=16, num_batches=1)
+    examples = evaluator.evaluate(store).examples
+    rewards = store.episodes[1].rewards  # Dev play, see below.
+    told = examples.simulated[:, :, -1, -1, 0]
+    for newest, ages in zip(examples.start[:, 0, 0, 0].astype(int), told, strict=True):
+        (earlier,) = np.nonzero(rewards[:newest])
+        assert (ages == newest - 1 - earlier[-1]).all()
+    assert len(np.unique(told)) > 1
 
 
 def test_only_dev_play_is_used(counting_store):

@@ -163,20 +163,37 @@ def test_compiled_rollouts_agree_with_plain_ones():
     assert np.mean(plain.numpy() == compiled.numpy()) > 0.99
 
 
-@pytest.mark.parametrize("sees_more", [{}, {"past_actions": True}, {"motion_radius": 2}])
+@pytest.mark.parametrize(
+    "sees_more",
+    [
+        {},
+        {"past_actions": True},
+        {"motion_radius": 2},
+        {"reward_ages": 4},
+        {"reward_ages": 4, "past_actions": True},
+    ],
+)
 def test_the_window_is_the_model_applied_step_by_step(sees_more):
     """Losses of all steps at once are those of a rollout that feeds back its own frames."""
     options = {"reward_weights": (3.0, 1.0, 2.0), "pixel_weight": 5.0}
     model = randomised(build(**sees_more, **options))
     frames, actions, rewards = window()
-    state = model.initial_state(frames[:, :4], actions[:, :3])
-    losses = model.window_losses(frames, actions, rewards, 0, FixedNoise(0.5))
+    ages = [0, 2, 50]
+    losses = model.window_losses(
+        frames, actions, rewards, 0, FixedNoise(0.5), ages=tf.constant(ages)
+    )
+    for t in range(3):
+        ages = counted(ages, rewards[:, t])
+    state = model.initial_state(frames[:, :4], actions[:, :3], ages=tf.constant(ages))
     history, pixel, reward = frames[:, :4], [], []
     for t in range(3):
         prediction = model.step(state, history, actions[:, 3 + t], (0, 0))
         state = prediction.state
         pixel.append(model.outputs_layer.loss(prediction.outputs, frames[:, 4 + t]))
         classes = rewards[:, 3 + t]
+        if "reward_ages" in sees_more:  # In training it counts from the true rewards.
+            ages = counted(ages, classes)
+            state = (*state[:-1], tf.constant(ages))
         entropy = tf.keras.losses.sparse_categorical_crossentropy(
             classes, prediction.reward_logits, from_logits=True
         )
@@ -189,6 +206,11 @@ def test_the_window_is_the_model_applied_step_by_step(sees_more):
         history = tf.concat([history[:, 1:], newest], axis=1)
     np.testing.assert_allclose(losses.pixel, 5.0 * np.mean(pixel, axis=0), rtol=1e-4)
     np.testing.assert_allclose(losses.reward, np.mean(reward, axis=0), rtol=1e-4)
+
+
+def counted(ages, classes):
+    """Ages after a step with these reward classes."""
+    return [age + 1 if c == 1 else 0 for age, c in zip(ages, classes.numpy(), strict=True)]
 
 
 def test_scheduled_sampling_decides_what_later_steps_see():

@@ -5,11 +5,16 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from simple_tf.data.description import StoreDescription
+from simple_tf.data.episode import EpisodeRecorder
+from simple_tf.data.store import EpisodeStore
+from simple_tf.evaluation.segments import Segments
 from simple_tf.training.diagnosis_file import DiagnosisSize, read_diagnosis
 from simple_tf.training.position import Position
-from simple_tf.training.run_diagnosis import _policy_iteration
+from simple_tf.training.run_diagnosis import _held_out, _policy_iteration
 from simple_tf.training.run_directory import RunDirectory, RunError
 
 
@@ -38,6 +43,22 @@ def test_a_run(tiny_run):
     page = (folder / "index.html").read_text()
     assert page.count("<svg") >= 4
     assert not re.findall(r"(?:src|href)=\"(?!data:|#)", page)
+
+
+def test_held_out_play_knows_how_long_ago_the_last_reward_was(tmp_path):
+    """Rewards come with every ninth frame; the first pixel is the number of the frame."""
+    store = EpisodeStore.create_or_open(tmp_path, StoreDescription("nine", (4, 4, 3), ("NOOP",)))
+    frames = np.arange(230, dtype=np.uint8)[:, None, None, None] * np.ones((4, 4, 3), np.uint8)
+    recorder = EpisodeRecorder(0, 0, seed=0, first_frame=frames[0])
+    for number, frame in enumerate(frames[1:], start=1):
+        recorder.add(0, float(number % 9 == 0), int(number % 9 == 0), frame)
+    store.append(recorder.finish(terminated=True, truncated=False))
+    like = Segments(np.zeros((1, 4 + 5, 4, 4, 3)), *[np.zeros((1, 5))] * 3, np.zeros(1))
+    held_out = _held_out(store, [0], like, seed=1)
+    newest = held_out.history[:, -1, 0, 0, 0].astype(int)
+    np.testing.assert_array_equal(held_out.ages, newest % 9)
+    assert held_out.ages.dtype == np.int32
+    assert len(np.unique(held_out.ages)) > 3
 
 
 def test_a_mistake_is_answered_in_one_line(tmp_path):
