@@ -74,7 +74,6 @@ def patch() -> WorldModel:
         num_blocks=1,
         summary_units=4,
         reward_units=4,
-        reward_ages=5,
         sampling=ScheduledSampling("exponential", 4),
     )
 
