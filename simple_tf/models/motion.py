@@ -17,21 +17,27 @@ _Move = Callable[[tf.Tensor], tf.Tensor]
 _NOTICEABLE = 12
 # Side of the blocks that are compared.
 _BLOCK = 3
-# Beyond the edges there is neither anything nor nothing: blocks there are like no others.
-_OUTSIDE = 2
-_NO_BLOCK, _NO_OTHER_BLOCK = -1, -2
-# Added to a motion's number where the place that it leaves is taken by more of the same thing.
+# A block of shapes is one number with a bit per pixel.
+_BITS = 1 << np.arange(_BLOCK**2).reshape(_BLOCK, _BLOCK)
+# Beyond the edges there is neither anything nor nothing: pixels there have a bit of another kind.
+_OUTSIDE = 1 << _BLOCK**2
+# How many pixels of a block may have changed since it was somewhere else: things that move by half
+# a pixel change their shape, and simulated ones are not drawn as well as real ones.
+_TOLERANCE = 2
+# A motion that was found is one number, too: its own, plus this where the place that it leaves is
+# taken by more of the same thing, plus this other one for every pixel that has changed.
 _FOLLOWED = 2**16
-# A block of shapes is one number, the sum of its pixels times these.
-_WEIGHTS = 3 ** np.arange(_BLOCK**2).reshape(_BLOCK, _BLOCK)
+_CHANGED = 2**17
+_NOT_FOUND = (_TOLERANCE + 1) * _CHANGED
 
 
 def go_on_moving(now: tf.Tensor, before: tf.Tensor, usual: tf.Tensor, radius: int) -> tf.Tensor:
     """Moves everything that has moved by as much again; the rest stays or is the usual image.
 
-    Shapes are compared, not colours: a thing that moves by half a pixel changes its colours.
-    Of several motions that explain a block the shortest counts. Inside large things nothing seems
-    to move: the guess is right for small ones, and for large ones that move a pixel in a step.
+    Shapes are compared, not colours: a thing that moves by half a pixel changes its colours. Of
+    several motions the one counts that explains a block best, and of equally good ones the
+    shortest. Inside large things nothing seems to move: the guess is right for small ones, and for
+    large ones that move a pixel in a step.
 
     Args:
         now: the newest frames, uint8 [B, H, W, C].
@@ -43,20 +49,22 @@ def go_on_moving(now: tf.Tensor, before: tf.Tensor, usual: tf.Tensor, radius: in
         uint8 [B, H, W, C].
     """
     usual = tf.broadcast_to(usual[None], tf.shape(now))
-    shapes = _noticeable(now, usual)
-    blocks, earlier = _blocks(shapes), _blocks(_noticeable(before, usual))
-    stands = blocks == earlier
+    shapes, shapes_before = _noticeable(now, usual), _noticeable(before, usual)
+    blocks, blocks_before = _blocks(shapes), _blocks(shapes_before)
+    stands = blocks == blocks_before
     # Only what is there and does not stand still can be found elsewhere.
-    moving = tf.where((shapes > 0) & ~stands, blocks, _NO_BLOCK)
-    earlier = _with_edges(earlier, radius, _NO_OTHER_BLOCK)
+    moves = (shapes > 0) & ~stands
+    blocks_before = _with_edges(blocks_before, radius, 0)
+    shapes_before = _with_edges(shapes_before, radius, 0)
     things = _with_edges(shapes * _FOLLOWED, radius, 0)
-    found = _for_all_motions(
-        radius,
-        tf.zeros_like(blocks),
-        lambda motion, moved, found: tf.where(
-            moving == moved(earlier), motion + moved(things), found
-        ),
-    )
+
+    def try_motion(motion: tf.Tensor, moved: _Move, found: tf.Tensor) -> tf.Tensor:
+        changed = _num_bits(tf.bitwise.bitwise_xor(blocks, moved(blocks_before))) * _CHANGED
+        better = moves & (moved(shapes_before) > 0) & (changed // _CHANGED <= found // _CHANGED)
+        return tf.where(better, changed + motion + moved(things), found)
+
+    found = _for_all_motions(radius, tf.fill(tf.shape(blocks), _NOT_FOUND - 1), try_motion)
+    found = tf.where(found == _NOT_FOUND - 1, 0, found % _CHANGED)
     # What is longer than its motion is still there when its end has moved on.
     stays = (shapes > 0) & (stands | (found >= _FOLLOWED))
     motions = _with_edges(found % _FOLLOWED, radius, 0)
@@ -130,8 +138,12 @@ def _blocks(shapes: tf.Tensor) -> tf.Tensor:
     reach = _BLOCK // 2
     padded = tf.pad(shapes, [[0, 0], [reach, reach], [reach, reach]], constant_values=_OUTSIDE)
     parts = [
-        padded[:, row : row + height, column : column + width] * int(_WEIGHTS[row, column])
+        padded[:, row : row + height, column : column + width] * int(_BITS[row, column])
         for row in range(_BLOCK)
         for column in range(_BLOCK)
     ]
     return tf.add_n(parts)
+
+
+def _num_bits(numbers: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.raw_ops.PopulationCount(x=numbers), tf.int32)

@@ -56,6 +56,29 @@ def test_shapes_count_and_the_newest_colour_is_shown():
     np.testing.assert_array_equal(guess(before, now), frame((6, 6, 2, 1, 210)))
 
 
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 2), (2, 2), (3, 1)])
+def test_what_has_changed_its_shape_a_little_is_followed_all_the_same(height, width):
+    before, now = frame((4, 4, 2, 1, 200)), frame((6, 6, height, width, 200))
+    rows, columns, _ = np.nonzero(guess(before, now) != frame())
+    # What has become of which part is not to be known, only that all of it goes on.
+    assert len(rows) == height * width
+    assert rows.min() > 6
+    assert columns.min() > 6
+
+
+def test_the_motion_that_explains_a_shape_best_counts_not_the_shortest():
+    # An L that jumps by two; by one it would be found with a pixel changed.
+    def shape(row):
+        return frame((row, 6, 1, 2, 200), (row + 1, 6, 1, 1, 200))
+
+    np.testing.assert_array_equal(guess(shape(3), shape(5)), shape(7))
+
+
+def test_something_else_that_appears_has_no_past():
+    before, now = frame((2, 2, 1, 1, 200)), frame((4, 4, 3, 3, 200))
+    np.testing.assert_array_equal(guess(before, now), frame())
+
+
 def test_what_leaves_the_frame_is_gone():
     before, now = frame((6, 12, 2, 1, 200)), frame((6, 14, 2, 1, 200))
     np.testing.assert_array_equal(guess(before, now), frame())

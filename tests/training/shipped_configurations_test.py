@@ -137,7 +137,7 @@ MODELS = {"deterministic": "DeterministicModel", "recurrent": "RecurrentModel"}
 MODELS |= {"gaussian": "GaussianModel"}
 
 # Configurations that are our own, and files that others include.
-OURS = {"cpu", "cpu_codes", "smoke", "simple", "atari", "random_play", "model_free"}
+OURS = {"cpu", "cpu_motion", "smoke", "simple", "atari", "random_play", "model_free"}
 OURS |= {"cpu_ppo", "cpu_rainbow"}
 
 # Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; OpenAI baselines
