@@ -88,17 +88,21 @@ say_how_to_watch_and_stop() {
 # run_tasks DEVICE...: one worker for each device does runs until none is left; "any" leaves the
 # choice of devices to TensorFlow. Returns 0 if all runs came to their end.
 run_tasks() {
-  local device worker workers=() failed=0
+  local device worker workers=() stopped="" failed=0
   work_dir=$(mktemp -d)
   trap 'rm -rf "$work_dir"' EXIT
   logs="${SIMPLE_TF_LOGS:-$PWD/runs/logs/$(basename "$sweep_file" .ini)}"
   mkdir -p "$logs"
+  # Before there is anything to stop: workers that nobody could reach would go on alone.
+  trap 'stopped=1; echo "Stopping: runs save and end; the same command goes on with them."
+    kill -TERM "${workers[@]}" 2>/dev/null' INT TERM
   for device in "$@"; do
+    [ -z "$stopped" ] || break
     work_on_tasks "$device" &
     workers+=($!)
   done
-  trap 'echo "Stopping: runs save and end; the same command goes on with them."
-    kill -TERM "${workers[@]}" 2>/dev/null' INT TERM
+  # The last one may have come too late for the signal.
+  [ -z "$stopped" ] || kill -TERM "${workers[@]}" 2>/dev/null || true
   for worker in "${workers[@]}"; do
     wait_for "$worker" || failed=1
   done
@@ -117,25 +121,35 @@ wait_for() {
 # work_on_tasks DEVICE: one run after the other, in a process of its own. On SIGTERM the run at hand
 # saves and ends, and no other is begun.
 work_on_tasks() {
-  local device="$1" task child="" stopped="" failed=0
-  trap 'stopped=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM
+  local device="$1" task child="" stopped="" told="" failed=0
+  trap 'stopped=1; tell_child_to_stop' TERM
   trap '' INT
   trap - EXIT
   for task in "${tasks[@]}"; do
+    [ -z "$stopped" ] || return 143
     # Making a directory either succeeds or tells that another worker was first.
     mkdir "$work_dir/$task" 2>/dev/null || continue
     echo "run $task begins on $device: $logs/$task.log"
     start_task "$device" "$task" >>"$logs/$task.log" 2>&1 &
     child=$!
+    [ -z "$stopped" ] || tell_child_to_stop
     if wait_for "$child"; then
       echo "run $task ended"
     else
       failed=$?
       echo "run $task was stopped or failed (code $failed), see $logs/$task.log"
     fi
-    [ -z "$stopped" ] || return 143
   done
+  [ -z "$stopped" ] || return 143
   return "$failed"
+}
+
+# Of a worker: tells the run at hand once, if there is one. A second signal would end it before it
+# has saved.
+tell_child_to_stop() {
+  [ -n "$child" ] && [ -z "$told" ] || return 0
+  told=1
+  kill -TERM "$child" 2>/dev/null || true
 }
 
 # start_task DEVICE TASK: becomes the run. In a session of its own, so that Ctrl-C in the terminal

@@ -29,8 +29,8 @@ PYTHON = f"""#!/bin/bash
 case "$*" in
   *--check*) echo "CHECKED $*" ;;
   *--run=*)
-    echo "begun $CUDA_VISIBLE_DEVICES ${{@: -1}}" >>"$CALLS"
     trap 'echo "saved ${{@: -1}}" >>"$CALLS"; exit 143' TERM
+    echo "begun $CUDA_VISIBLE_DEVICES ${{@: -1}}" >>"$CALLS"
     for _ in $(seq "$TENTHS"); do sleep 0.1; done ;;
   *) exec {sys.executable} "$@" ;;
 esac
@@ -161,6 +161,22 @@ def test_stopping_lets_runs_save_and_begins_no_other(machine):
     calls = sorted(machine.called())
     assert calls == ["begun  --run=0", "begun  --run=1", "saved --run=0", "saved --run=1"]
     assert printed.count("(code 143)") == 2
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.05])
+def test_stopping_while_the_workers_are_being_started(machine, seconds):
+    process = machine.start("node_sweep.sh", machine.sweep, "--parallel=4", TENTHS="600")
+    for line in process.stdout:
+        if line.startswith("stop: "):
+            break
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=50)  # A run that was not told would take longer.
+    assert process.returncode != 0
+    calls = machine.called()
+    begun = {call.split()[-1] for call in calls if call.startswith("begun")}
+    saved = {call.split()[-1] for call in calls if call.startswith("saved")}
+    assert begun == saved
 
 
 def test_a_failed_run_does_not_keep_the_others_from_running(machine):
