@@ -39,6 +39,7 @@ from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.envs.slot import LAST
 from simple_tf.reporting.runs import Run, find_runs
+from simple_tf.training import experiment  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.configuration import configure
 from simple_tf.training.random_play import open_store
 

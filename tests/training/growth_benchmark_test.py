@@ -1,5 +1,7 @@
 """What the growth benchmark reads out of runs; it is run by hand, its times are not tested."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,13 @@ def test_costs_are_seconds_per_unit_of_work(benchmark):
     assert costs == {"world_model": pytest.approx([0.1, 0.12, 0.14])}
     assert benchmark.slope(costs["world_model"]) == pytest.approx(0.02 / 0.12)
     assert benchmark.slope([0.5, 0.5, 0.5]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_benchmark_runs_as_it_is_called():
+    script = Path(__file__).parents[2] / "benchmarks" / "growth.py"
+    arguments = ["--sizes=1600,3200", "--seconds=0.1"]
+    printed = subprocess.run(
+        [sys.executable, script, *arguments], check=True, capture_output=True, text=True
+    ).stdout
+    assert "1,600" in printed
+    assert "3,200" in printed
