@@ -28,7 +28,8 @@ _TOLERANCE = 2
 # taken by more of the same thing, plus this other one for every pixel that has changed.
 _FOLLOWED = 2**16
 _CHANGED = 2**17
-_NOT_FOUND = (_TOLERANCE + 1) * _CHANGED
+# What every motion within the tolerance is better than, or as good as.
+_NOT_FOUND = (_TOLERANCE + 1) * _CHANGED - 1
 
 
 def go_on_moving(now: tf.Tensor, before: tf.Tensor, usual: tf.Tensor, radius: int) -> tf.Tensor:
@@ -59,12 +60,12 @@ def go_on_moving(now: tf.Tensor, before: tf.Tensor, usual: tf.Tensor, radius: in
     things = _with_edges(shapes * _FOLLOWED, radius, 0)
 
     def try_motion(motion: tf.Tensor, moved: _Move, found: tf.Tensor) -> tf.Tensor:
-        changed = _num_bits(tf.bitwise.bitwise_xor(blocks, moved(blocks_before))) * _CHANGED
-        better = moves & (moved(shapes_before) > 0) & (changed // _CHANGED <= found // _CHANGED)
-        return tf.where(better, changed + motion + moved(things), found)
+        changed = _num_bits(tf.bitwise.bitwise_xor(blocks, moved(blocks_before)))
+        better = moves & (moved(shapes_before) > 0) & (changed <= found // _CHANGED)
+        return tf.where(better, changed * _CHANGED + motion + moved(things), found)
 
-    found = _for_all_motions(radius, tf.fill(tf.shape(blocks), _NOT_FOUND - 1), try_motion)
-    found = tf.where(found == _NOT_FOUND - 1, 0, found % _CHANGED)
+    found = _for_all_motions(radius, tf.fill(tf.shape(blocks), _NOT_FOUND), try_motion)
+    found = tf.where(found == _NOT_FOUND, 0, found % _CHANGED)
     # What is longer than its motion is still there when its end has moved on.
     stays = (shapes > 0) & (stands | (found >= _FOLLOWED))
     motions = _with_edges(found % _FOLLOWED, radius, 0)
