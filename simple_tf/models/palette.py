@@ -9,6 +9,7 @@ import tensorflow as tf
 
 # Packed key of an empty slot: larger than any colour, so that keys stay sorted.
 _EMPTY = 2**31 - 1
+_GREYS = np.arange(256, dtype=np.uint8)[:, np.newaxis]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,8 +79,7 @@ class Palette(tf.Module):
         if self.channels > 1:
             return self._search(frames)
         # There are only 256 greys: search for each of them once, and look all pixels up.
-        greys = tf.cast(tf.range(256), tf.uint8)[:, tf.newaxis]
-        return tf.gather(self._search(greys), tf.cast(frames[..., 0], tf.int32))
+        return tf.gather(self._search(_GREYS), tf.cast(frames[..., 0], tf.int32))
 
     def _search(self, frames: tf.Tensor) -> tf.Tensor:
         """As `encode`, pixel by pixel."""
@@ -96,6 +96,13 @@ class Palette(tf.Module):
     def decode(self, slots: tf.Tensor) -> tf.Tensor:
         """Maps int32 slots [...] to uint8 frames [..., C]."""
         return tf.cast(tf.gather(self.colours, slots), tf.uint8)
+
+    def snap(self, frames: tf.Tensor) -> tf.Tensor:
+        """Replaces the colours of uint8 frames [..., C] by the nearest in the palette."""
+        if self.channels > 1:
+            return self.decode(self._search(frames))
+        snapped = self.decode(self._search(_GREYS))
+        return tf.gather(snapped, tf.cast(frames[..., 0], tf.int32))
 
     def represents(self, frames: tf.Tensor) -> tf.Tensor:
         """Tells for every pixel [...] whether its colour is in the palette."""

@@ -183,7 +183,7 @@ class PatchModel(WorldModel):
             shown = tf.concat([state[0], shown], axis=1)
             past = (shown[:, 1:],)
         ages = state[-1] if self.reward_ages else None
-        frames = self._with_guess(frames)
+        frames = self._as_shown(frames)
         trunk = self._trunk(frames, shown, ages)
         features = self.network.features(trunk, self.network.draw_code(trunk, noise))
         logits = self.network.reward_logits(features)
@@ -219,7 +219,7 @@ class PatchModel(WorldModel):
         else:
             seen, codes = frames[:, :-1], None
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
-        stacks, targets = self._with_guess(_merged(stacks)), _merged(frames[:, known:])
+        stacks, targets = self._as_shown(_merged(stacks)), _merged(frames[:, known:])
         trunk = self._trunk(stacks, _merged(actions), _merged(ages))
         if codes is None:
             features = self.network.features(trunk, self.network.draw_code(trunk, noise.at(-2)))
@@ -242,8 +242,15 @@ class PatchModel(WorldModel):
             reward_logits=logits,
         )
 
-    def _with_guess(self, frames: tf.Tensor) -> tf.Tensor:
-        """Returns frames [B, K, H, W, C] and, if it is shown, where motion leads, [B, K + 1, …]."""
+    def _as_shown(self, frames: tf.Tensor) -> tf.Tensor:
+        """Returns what the network is shown of frames [B, K, H, W, C].
+
+        With a palette, in its colours: what it predicts has no others, so that it would otherwise
+        learn from shades that it never meets in a simulation. Then, as one frame more, where motion
+        leads, if that is shown, [B, K + 1, H, W, C].
+        """
+        if isinstance(self.head, PaletteHead):
+            frames = self.head.palette.snap(frames)
         if not self.motion_radius:
             return frames
         usual = self.normaliser.background.read_value()
@@ -297,7 +304,7 @@ class PatchModel(WorldModel):
         )
 
         def advance(t: tf.Tensor, history: tf.Tensor, fed: Any, found: Any) -> tuple[Any, ...]:
-            shown = self._with_guess(history)
+            shown = self._as_shown(history)
             trunk, used = self._trunk(shown, by_time[t], ages[t]), None
             if self.num_codes:
                 best = self.code_search.best(trunk, shown, truth[t], classes[t])

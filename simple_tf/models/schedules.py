@@ -102,3 +102,53 @@ class WarmupSchedule(tf.keras.optimizers.schedules.LearningRateSchedule):
             "bump": self.bump,
             "bump_step": self.bump_step,
         }
+
+
+@gin.configurable
+class FallingSchedule(tf.keras.optimizers.schedules.LearningRateSchedule):
+    """A rate that falls in a straight line, and starts anew with every iteration of the loop.
+
+    What a model has learned of rare events is drowned by the noise of large steps until the rate
+    is small; what an iteration has brought is learned while it is large.
+
+    Args:
+        initial: the rate at the beginning of an iteration.
+        last: the share of it that is left at the end.
+        steps: training steps of an iteration, as `Schedule.world_model_steps`.
+        first_multiplier: how many times as long the first iteration is, as in
+            `Schedule.world_model_multipliers`.
+    """
+
+    def __init__(
+        self,
+        initial: float = 1e-3,
+        last: float = 0.05,
+        steps: int = gin.REQUIRED,
+        first_multiplier: int = 1,
+    ) -> None:
+        super().__init__()
+        if steps < 1 or first_multiplier < 1:
+            raise ValueError(
+                "FallingSchedule needs at least 1 step and a multiplier of at least 1."
+            )
+        self.initial = initial
+        self.last = last
+        self.steps = steps
+        self.first_multiplier = first_multiplier
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        """Returns the learning rate of a step (the first step is 0)."""
+        step = tf.cast(step, tf.float32)
+        first = float(self.steps * self.first_multiplier)
+        later = tf.math.floormod(step - first, float(self.steps)) / float(self.steps)
+        done = tf.where(step < first, step / first, later)
+        return self.initial * (1.0 - (1.0 - self.last) * done)
+
+    def get_config(self) -> dict[str, float | int]:
+        """See the base class."""
+        return {
+            "initial": self.initial,
+            "last": self.last,
+            "steps": self.steps,
+            "first_multiplier": self.first_multiplier,
+        }

@@ -77,3 +77,14 @@ def test_a_palette_survives_a_checkpoint(tmp_path):
     tf.train.Checkpoint(palette=other).read(path).assert_consumed()
     frames = frames_of((8, 9, 10), (5, 6, 7))
     np.testing.assert_array_equal(other.decode(other.encode(frames)), frames)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_snapping_takes_the_nearest_colour(channels, jit):
+    palette = Palette(4, channels)
+    palette.update(np.repeat(np.array([10, 90, 200], np.uint8), channels).reshape(1, 1, 3, -1))
+    frames = np.repeat(np.array([0, 10, 49, 51, 140, 255], np.uint8), channels)
+    snapped = tf.function(palette.snap, jit_compile=jit)(frames.reshape(2, 3, channels))
+    nearest = np.repeat([10, 10, 10, 90, 90, 200], channels).reshape(2, 3, channels)
+    np.testing.assert_array_equal(snapped, nearest)

@@ -74,6 +74,20 @@ def test_colours_need_no_training_to_be_known():
     assert not np.array_equal(decoded, frames[:, -1])
 
 
+def test_shades_that_it_cannot_predict_are_not_shown_to_it_either():
+    model = randomised(build(motion_radius=1))
+    frames, actions, rewards = window()
+    shades = frames + tf.constant(np.random.RandomState(1).randint(0, 5, frames.shape), tf.uint8)
+    for shown in (frames, shades):
+        outputs = model.step((), shown[:, :4], actions[:, 3], (0, 0)).outputs
+        losses = model.window_losses(shown, actions, rewards, 0, StatelessNoise((0, 2)))
+        if shown is frames:
+            expected = outputs, losses.total
+    assert not np.array_equal(frames, shades)
+    np.testing.assert_array_equal(outputs, expected[0])
+    np.testing.assert_array_equal(losses.total, expected[1])
+
+
 def test_before_training_nothing_changes():
     model = build()
     frames, actions, _ = window()
@@ -308,7 +322,7 @@ def test_a_pixel_can_take_its_colour_from_what_goes_on_moving():
     kernel = np.zeros(model.outputs_layer.sources_kernel.shape, np.float32)
     kernel[:, 7 * 16 :] = 1.0
     model.outputs_layer.sources_kernel.assign(kernel)
-    shown = model._with_guess(tf.constant(frames[:, :4]))
+    shown = model._as_shown(tf.constant(frames[:, :4]))
     outputs = model.outputs_layer(tf.ones([2, 3, 3, 8]), shown)
     np.testing.assert_array_equal(model.decode(outputs), frames[:, 4])
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from simple_tf.models.schedules import (
+    FallingSchedule,
     ScheduledSampling,
     WarmupSchedule,
     rising_exponentially,
@@ -54,3 +55,16 @@ def test_warmup_constant_and_decay():
     assert at(decay, 20_000) == pytest.approx(1.5 / np.sqrt(20_000))
     assert at(decay, 45_000) == pytest.approx(4.5 / np.sqrt(45_000))
     assert WarmupSchedule(**decay.get_config()).get_config() == decay.get_config()
+
+
+def test_a_falling_rate_starts_anew_with_every_iteration():
+    rate = FallingSchedule(0.002, last=0.1, steps=100, first_multiplier=3)
+    steps = (0, 150, 299, 300, 350, 399, 400, 450)
+    shares = [1.0, 0.55, 1 - 0.9 * 299 / 300, 1.0, 0.55, 1 - 0.9 * 0.99, 1.0, 0.55]
+    assert [at(rate, step) for step in steps] == pytest.approx([0.002 * s for s in shares])
+    assert FallingSchedule(**rate.get_config()).get_config() == rate.get_config()
+
+
+def test_a_falling_rate_needs_steps():
+    with pytest.raises(ValueError, match="at least 1 step"):
+        FallingSchedule(0.002, steps=0)
