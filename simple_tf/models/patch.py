@@ -20,7 +20,7 @@ from simple_tf.models.interface import Prediction, State, WindowLosses, WorldMod
 from simple_tf.models.motion import go_on_moving
 from simple_tf.models.noise import Noise, StatelessNoise
 from simple_tf.models.patch_codes import Codes, CodeSearch
-from simple_tf.models.patch_layers import PatchSize
+from simple_tf.models.patch_layers import BLOCKS, PatchSize
 from simple_tf.models.patch_network import PatchNetwork
 from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs
 from simple_tf.models.reward_loss import RewardLoss
@@ -40,7 +40,9 @@ class PatchModel(WorldModel):
         head: meaning of the frame outputs.
         patch_size: side of a patch in pixels.
         hidden_size: channels per patch.
-        num_blocks: residual blocks of two 3x3 convolutions each.
+        block: kind of the residual blocks: "convolution", or "shift", which is faster on CPUs; see
+            `patch_layers`.
+        num_blocks: how many residual blocks.
         summary_units: width of each block's summary of the whole frame; 0: none.
         reward_units: width of the reward's hidden layer.
         copy_strength: see `PalettePatchOutputs`; other heads start from nothing.
@@ -77,6 +79,7 @@ class PatchModel(WorldModel):
         head: FrameHead,
         patch_size: int = 4,
         hidden_size: int = 32,
+        block: str = "convolution",
         num_blocks: int = 2,
         summary_units: int = 64,
         reward_units: int = 64,
@@ -100,6 +103,8 @@ class PatchModel(WorldModel):
         super().__init__(
             frame_shape, num_actions, num_input_frames, num_reward_classes, head, "patch"
         )
+        if block not in BLOCKS:
+            raise ValueError(f"PatchModel.block must be one of {', '.join(BLOCKS)}, not {block!r}.")
         self.sampling = sampling or ScheduledSampling("prediction")
         self.shown_actions = num_input_frames if past_actions else 1
         self.num_codes = codes
@@ -120,6 +125,7 @@ class PatchModel(WorldModel):
             num_actions,
             self.shown_actions,
             reward_ages,
+            block,
             num_blocks,
             codes,
             summary_units,

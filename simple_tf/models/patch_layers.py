@@ -91,7 +91,7 @@ class Summary(NamedLayer):
         return self.output_layer(tf.nn.relu(self.hidden(reduced)))
 
 
-class PatchBlock(NamedLayer):
+class ConvolutionBlock(NamedLayer):
     """Injects the action, then adds two 3x3 convolutions and a summary of the whole frame."""
 
     def __init__(
@@ -114,3 +114,56 @@ class PatchBlock(NamedLayer):
         if self.summary is not None:
             inner += self.summary(x)[:, None, None, :]
         return x + self.second(tf.nn.relu(inner))
+
+
+class ShiftBlock(NamedLayer):
+    """As `ConvolutionBlock`, but with plain matrix products, which CPUs compute twice as fast.
+
+    A position sees all of its own channels, and of each of its eight neighbours an eighth of
+    them: which ones is fixed, and the layers before learn to put there what a neighbour should
+    know. Two dense layers follow.
+    """
+
+    # By how much a neighbour's channels are moved, in rows and columns; 1 is not at all.
+    _SHIFTS = ((0, 1), (1, 0), (1, 2), (2, 1), (0, 0), (0, 2), (2, 0), (2, 2))
+    # Width of the hidden layer, in channels.
+    _EXPANSION = 3
+
+    def __init__(
+        self, size: PatchSize, channels: int, condition: int, summary_units: int, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        if channels % len(self._SHIFTS):
+            raise ValueError(
+                f"Blocks that shift need channels in multiples of {len(self._SHIFTS)}, not "
+                f"{channels}."
+            )
+        name, children, hidden = self.name, self.child_options, self._EXPANSION * channels
+        self.action = ConditionalScaleShift(channels, condition, name=f"{name}/action", **children)
+        self.first = Dense(2 * channels, hidden, name=f"{name}/first", **children)
+        self.second = Dense(hidden, channels, name=f"{name}/second", **children)
+        self.summary = (
+            Summary(size, channels, summary_units, hidden, name=f"{name}/summary", **children)
+            if summary_units
+            else None
+        )
+
+    def call(self, x: tf.Tensor, action: tf.Tensor) -> tf.Tensor:
+        """Maps features [B, rows, columns, channels] and one-hot actions [B, condition]."""
+        own = tf.nn.relu(self.action(x, action))
+        inner = self.first(tf.concat([own, *self._neighbours(own)], axis=-1))
+        if self.summary is not None:
+            inner += self.summary(x)[:, None, None, :]
+        return x + self.second(tf.nn.relu(inner))
+
+    def _neighbours(self, x: tf.Tensor) -> list[tf.Tensor]:
+        """Returns what each of the neighbours shows of itself, [B, rows, columns, channels / 8]."""
+        rows, columns, width = *x.shape[1:3], x.shape[3] // len(self._SHIFTS)
+        padded = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
+        return [
+            tf.slice(padded, [0, row, column, number * width], [-1, rows, columns, width])
+            for number, (row, column) in enumerate(self._SHIFTS)
+        ]
+
+
+BLOCKS = {"convolution": ConvolutionBlock, "shift": ShiftBlock}

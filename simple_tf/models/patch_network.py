@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from simple_tf.models.layers import ConditionalScaleShift, NamedLayer
 from simple_tf.models.noise import Noise
-from simple_tf.models.patch_layers import PatchBlock, PatchEmbedding, PatchSize, Summary
+from simple_tf.models.patch_layers import BLOCKS, PatchEmbedding, PatchSize, Summary
 
 
 class PatchNetwork(NamedLayer):
@@ -21,7 +21,8 @@ class PatchNetwork(NamedLayer):
         num_actions: number of actions.
         shown_actions: how many of the latest actions are shown.
         reward_ages: see `PatchModel`.
-        num_blocks: residual blocks.
+        block: kind of the residual blocks, one of `BLOCKS`.
+        num_blocks: how many of them.
         codes: number of codes; 0: there are none.
         summary_units: see `PatchModel`.
         reward_units: see `PatchModel`.
@@ -37,6 +38,7 @@ class PatchNetwork(NamedLayer):
         num_actions: int,
         shown_actions: int,
         reward_ages: int,
+        block: str,
         num_blocks: int,
         codes: int,
         summary_units: int,
@@ -53,7 +55,7 @@ class PatchNetwork(NamedLayer):
         self.reward_ages = reward_ages
         self.embedding = PatchEmbedding(size, inputs, channels, name="embedding", **children)
         self.blocks = [
-            PatchBlock(
+            BLOCKS[block](
                 size,
                 channels,
                 self.action_width + reward_ages,

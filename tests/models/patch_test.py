@@ -387,3 +387,27 @@ def test_it_learns_a_small_game():
     prediction = model.step((), frames[:, :4], actions[:, 3], (0, 0))
     right = (model.decode(prediction.outputs).numpy() == frames[:, 4].numpy()).all((1, 2, 3))
     assert right.mean() > 0.9
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_shifts_show_every_position_its_neighbours(jit):
+    """A change is seen one patch further with every block, and in the patch itself."""
+    wide = {"hidden_size": 64, "summary_units": 0}
+    for blocks in (1, 2):
+        model = build(shape=(28, 28, 1), block="shift", num_blocks=blocks, **wide)
+        model.normaliser.adapt(np.zeros((1, 28, 28, 1), np.uint8))
+        trunk = tf.function(model._trunk, jit_compile=jit)
+        frames = np.zeros((1, 4, 28, 28, 1), np.uint8)
+        before = trunk(tf.constant(frames), tf.constant([[0]])).numpy()
+        frames[0, :, 12:16, 12:16] = 250  # The patch in the middle of 7x7.
+        changed = trunk(tf.constant(frames), tf.constant([[0]])).numpy() != before
+        reach = np.zeros((7, 7), bool)
+        reach[3 - blocks : 4 + blocks, 3 - blocks : 4 + blocks] = True
+        np.testing.assert_array_equal(changed.any(-1)[0], reach)
+
+
+def test_unknown_blocks_and_odd_channels_are_refused():
+    with pytest.raises(ValueError, match="must be one of convolution, shift, not 'swift'"):
+        build(block="swift")
+    with pytest.raises(ValueError, match="multiples of 8, not 12"):
+        build(block="shift", hidden_size=12)

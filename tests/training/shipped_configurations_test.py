@@ -5,6 +5,7 @@ import pytest
 
 from simple_tf.agents.optimizers import decay_over_budget
 from simple_tf.envs.catalog import find_game
+from simple_tf.models.schedules import FallingSchedule
 from simple_tf.training import experiment, model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.configuration import configure
 from simple_tf.training.gin_files import shipped_directory
@@ -137,7 +138,7 @@ MODELS = {"deterministic": "DeterministicModel", "recurrent": "RecurrentModel"}
 MODELS |= {"gaussian": "GaussianModel"}
 
 # Configurations that are our own, and files that others include.
-OURS = {"cpu", "cpu_motion", "smoke", "simple", "atari", "random_play", "model_free"}
+OURS = {"cpu", "cpu_small", "smoke", "simple", "atari", "random_play", "model_free"}
 OURS |= {"cpu_ppo", "cpu_rainbow"}
 
 # Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; OpenAI baselines
@@ -283,6 +284,15 @@ SHARED_WITH_CPU_PPO = (
     *("PPOLearner.discount", "PPOLearner.advantage_epsilon", "PPOLearner.entropy_coefficient"),
     *("PPOLearner.clip", "PPOLearner.num_passes", "PPOLearner.gae_lambda"),
 )
+
+
+def test_the_cpu_preset_s_rate_falls_with_its_iterations():
+    configure(["cpu.gin"], [])
+    schedule, rate = Schedule(), FallingSchedule()
+    first = schedule.world_model_steps_of(1)
+    assert rate.steps * rate.first_multiplier == first
+    assert rate.steps == schedule.world_model_steps_of(2)
+    assert float(rate(first - 1)) < 0.06 * rate.initial == pytest.approx(0.06 * float(rate(first)))
 
 
 @pytest.mark.parametrize("name", ["cpu_ppo", "cpu_rainbow"])
