@@ -158,7 +158,8 @@ class ShiftBlock(NamedLayer):
 
     def _neighbours(self, x: tf.Tensor) -> list[tf.Tensor]:
         """Returns what each of the neighbours shows of itself, [B, rows, columns, channels / 8]."""
-        rows, columns, width = *x.shape[1:3], x.shape[3] // len(self._SHIFTS)
+        _, rows, columns, channels = x.shape
+        width = channels // len(self._SHIFTS)
         padded = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
         return [
             tf.slice(padded, [0, row, column, number * width], [-1, rows, columns, width])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from simple_tf.evaluation.card import Card, Statistics
 from simple_tf.evaluation.normalization import human_normalized
@@ -210,8 +210,7 @@ def collect_results(runs: Sequence[Run]) -> list[Result]:
     for run in runs:
         if run.score is None or run.seed is None:
             continue
-        key = run.game, _unique_label(run, runs)
-        groups.setdefault(key, {}).setdefault(run.seed, run)
+        groups.setdefault((run.game, run.configuration), {}).setdefault(run.seed, run)
     return [
         Result(game, configuration, tuple(seeds[seed] for seed in sorted(seeds)))
         for (game, configuration), seeds in sorted(groups.items())
@@ -240,17 +239,6 @@ def by_configuration(results: Sequence[Result]) -> dict[str, list[Result]]:
     for result in results:
         groups.setdefault(result.configuration, []).append(result)
     return groups
-
-
-def _unique_label(run: Run, runs: Sequence[Run]) -> str:
-    """The configuration's name, with a number where two different ones share it."""
-    variants: list[Mapping[str, str]] = []
-    for other in runs:
-        same_name = other.configuration == run.configuration and other.seed is not None
-        if same_name and dict(other.bindings) not in variants:
-            variants.append(dict(other.bindings))
-    number = variants.index(dict(run.bindings))
-    return f"{run.configuration} ({number + 1})" if number else run.configuration
 
 
 def _t_value(freedom: float) -> float:

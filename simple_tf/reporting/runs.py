@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simple_tf.evaluation.card import Card, CardError, read_card
+from simple_tf.reporting.configurations import UNKNOWN, Start, read_start, told_apart
 from simple_tf.training.diagnosis_file import RunDiagnosis, read_diagnosis
 from simple_tf.training.metrics import read_metrics
 from simple_tf.training.run_directory import RunDirectory, RunError
@@ -36,11 +37,12 @@ class Run:
         name: the directory, seen from the folder it was found in.
         game: name of the game; empty if unknown.
         seed: of the run; None if unknown.
-        configuration: gin files and bindings it was started with, for people.
+        configuration: gin files and bindings it was started with, for people; see `told_apart`.
         bindings: every gin binding, name to value.
         cards: its evaluations, by file name.
         records: of `metrics.jsonl`.
         problems: what could not be read, one sentence each.
+        start: how it was begun; None if unknown.
         init_from: the run whose policy it started from; None: from scratch.
         diagnosis: what limits it, if that was looked into.
     """
@@ -54,6 +56,7 @@ class Run:
     cards: Mapping[str, Card]
     records: Sequence[Mapping[str, Any]]
     problems: tuple[str, ...]
+    start: Start | None = None
     init_from: str | None = None
     diagnosis: RunDiagnosis | None = None
 
@@ -132,7 +135,17 @@ def find_runs(folders: Sequence[Path]) -> list[Run]:
             raise RunError(f"There is no folder {folder}.")
         for path in _run_paths(folder):
             found.setdefault(path.resolve(), _read_run(path, folder))
-    return sorted(found.values(), key=_place)
+    return sorted(_named(list(found.values())), key=_place)
+
+
+def _named(runs: Sequence[Run]) -> list[Run]:
+    """Tells configurations apart, which takes all runs."""
+    names = told_apart([(run.start, run.bindings) for run in runs if run.start is not None])
+    remaining = iter(names)
+    return [
+        run if run.start is None else dataclasses.replace(run, configuration=next(remaining))
+        for run in runs
+    ]
 
 
 def _place(run: Run) -> tuple[str, str, int, str]:
@@ -163,7 +176,8 @@ def _read_run(path: Path, folder: Path) -> Run:
         name=name,
         game=game or _game_of(cards),
         seed=seed,
-        configuration=_configuration(fields),
+        configuration=UNKNOWN,  # Known when all are.
+        start=read_start(fields),
         bindings=bindings,
         cards=cards,
         records=_read_records(directory, problems),
@@ -217,23 +231,3 @@ def _is_whole(record: Any) -> bool:
 
 def _game_of(cards: Mapping[str, Card]) -> str:
     return next((card.game for card in cards.values()), "")
-
-
-def _configuration(fields: Mapping[str, Any]) -> str:
-    """Gin files and bindings of the command that began the run."""
-    try:
-        command = [str(word) for word in fields["starts"][0]["command"]]
-    except (KeyError, IndexError, TypeError):
-        return "unknown"
-    files = _flag_values(command, "gin_file")
-    bindings = _flag_values(command, "gin_bindings")
-    names = [Path(name).stem for name in files] or ["default"]
-    before = [f"after {Path(run).name}" for run in _flag_values(command, "init_from")]
-    return ", ".join([*names, *before, *bindings])
-
-
-def _flag_values(command: Sequence[str], flag: str) -> list[str]:
-    """Values of a repeated flag, written as --flag=value or --flag value."""
-    text = "\n".join(command)
-    found = re.findall(rf"^--?{flag}[=\n](.*)$", text, re.MULTILINE)
-    return [value.strip() for value in found]
