@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,13 +80,13 @@ def told_apart(starts: Sequence[tuple[Start, Mapping[str, str]]]) -> list[str]:
     names = [start.label() for start, _ in starts]
     for numbers in by_files.values():
         *older, _ = _versions([starts[number] for number in numbers])
-        tags: list[str] = []
+        seen: Counter[str] = Counter()
         for version in older:
             tag = starts[numbers[version[0]]][0].version
-            same = sum(known.split(", ")[0] == tag for known in tags)
-            tags.append(f"{tag}, {same + 1}" if same else tag)
+            seen[tag] += 1
+            of = tag if seen[tag] == 1 else f"{tag}, {seen[tag]}"
             for place in version:
-                names[numbers[place]] = starts[numbers[place]][0].label(tags[-1])
+                names[numbers[place]] = starts[numbers[place]][0].label(of)
     return names
 
 
