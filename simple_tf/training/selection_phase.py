@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from simple_tf.data.store import EpisodeStore
@@ -50,8 +53,9 @@ class SelectionPhase:
 
     A policy learns to please its model, and where the model is wrong it may come out worse than it
     was. What it collects shows that, at no further cost: points per interaction in the real game.
-    If they are fewer than those of the policy kept so far, that one is brought back, and learns on
-    in a model that has seen where the other failed.
+    If they are fewer than those of the policy kept so far, by more than chance explains, that one
+    is brought back, and learns on in a model that has seen where the other failed. If chance may
+    explain it, the newest policy learns on, and the kept one is kept.
 
     Args:
         kept: the policy kept so far; None: every policy is followed by the next, as in the paper.
@@ -82,26 +86,47 @@ class SelectionPhase:
         """See `Phase`."""
         del step  # There is only one.
         assert self._kept is not None
-        score = points_per_1000(self._store, iteration)
+        newest = rate_of(self._store, iteration)
+        kept_iteration = int(self._kept.iteration.numpy())
+        best = rate_of(self._store, kept_iteration) if kept_iteration else None
         # As good is good enough: where nobody scores yet, learning goes on.
-        if score >= float(self._kept.score.numpy()):
-            self._kept.keep(score, iteration)
-        else:
+        if best is None or newest.points >= best.points:
+            self._kept.keep(newest.points, iteration)
+        elif newest.is_worse_than(best):
             self._kept.bring_back()
         self._done = iteration
         metrics = {
-            "points_per_1000": score,
+            "points_per_1000": newest.points,
             "kept_points_per_1000": float(self._kept.score.numpy()),
             "kept_iteration": float(self._kept.iteration.numpy()),
         }
         yield Advance(1, metrics)
 
 
-def points_per_1000(store: EpisodeStore, iteration: int) -> float:
-    """The game's own points in an iteration's collection, per 1,000 interactions.
+@dataclasses.dataclass(frozen=True)
+class PointRate:
+    """How fast the game's own points came, per 1,000 interactions.
 
     Not per episode: a collection may be shorter than one, and most of its episodes are cut off.
+
+    Attributes:
+        points: of all interactions.
+        error: standard error, as if rewards came independently of each other.
     """
-    episodes = store.episodes_of(iteration)
-    points = sum(episode.raw_return for episode in episodes)
-    return 1000.0 * points / sum(episode.num_steps for episode in episodes)
+
+    points: float
+    error: float
+
+    def is_worse_than(self, other: PointRate) -> bool:
+        """Whether it is lower by more than the standard error of the difference."""
+        return other.points - self.points > math.hypot(self.error, other.error)
+
+
+def rate_of(store: EpisodeStore, iteration: int) -> PointRate:
+    """Returns how fast points came in an iteration's collection."""
+    rewards = np.concatenate([episode.raw_rewards for episode in store.episodes_of(iteration)])
+    per_1000 = 1000.0 / len(rewards)
+    return PointRate(
+        points=per_1000 * float(np.sum(rewards, dtype=np.float64)),
+        error=per_1000 * math.sqrt(float(np.sum(np.square(rewards, dtype=np.float64)))),
+    )

@@ -6,7 +6,7 @@ from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.store import EpisodeStore
 from simple_tf.training.schedule import Schedule
-from simple_tf.training.selection_phase import KeptPolicy, SelectionPhase, points_per_1000
+from simple_tf.training.selection_phase import KeptPolicy, PointRate, SelectionPhase, rate_of
 
 SHAPE = (4, 3, 1)
 SCHEDULE = Schedule(
@@ -41,8 +41,17 @@ def select(phase, iteration):
 def test_points_are_counted_per_interaction(store):
     play(store, 1, 3.0, 1.0)
     play(store, 2, -7.0)
-    assert points_per_1000(store, 1) == 400.0
-    assert points_per_1000(store, 2) == -1400.0
+    assert rate_of(store, 1) == PointRate(400.0, pytest.approx(100.0 * 10.0**0.5))
+    assert rate_of(store, 2) == PointRate(-1400.0, 1400.0)
+
+
+def test_the_error_is_that_of_rewards_that_come_by_chance(store):
+    rewards = np.random.RandomState(0).poisson(0.1, 20000).reshape(-1, 5).sum(axis=1)
+    for iteration, part in enumerate(np.split(rewards, 40)):
+        play(store, iteration, *part.astype(float))
+    rates = [rate_of(store, iteration) for iteration in range(40)]
+    deviation = np.std([rate.points for rate in rates])
+    assert np.mean([rate.error for rate in rates]) == pytest.approx(deviation, rel=0.4)
 
 
 def test_a_policy_that_plays_worse_is_followed_by_the_best(store):
@@ -52,10 +61,10 @@ def test_a_policy_that_plays_worse_is_followed_by_the_best(store):
     assert select(phase, 1)["kept_iteration"] == 1
     weights.assign([8.0, 8.0])
     momentum.assign(6)
-    play(store, 2, 1.0, 0.0)
+    play(store, 2, -1.0, 0.0)
     metrics = select(phase, 2)
     assert metrics == {
-        "points_per_1000": 100.0,
+        "points_per_1000": -100.0,
         "kept_points_per_1000": 200.0,
         "kept_iteration": 1.0,
     }
@@ -65,6 +74,22 @@ def test_a_policy_that_plays_worse_is_followed_by_the_best(store):
     play(store, 3, 2.0, 0.0)  # As good: the newer one.
     assert select(phase, 3)["kept_iteration"] == 3
     assert weights.numpy().tolist() == [3.0, 3.0]
+
+
+def test_chance_decides_nothing(store):
+    """A policy that is worse by less than the error learns on, and the better one is kept."""
+    weights = tf.Variable([1.0])
+    phase = SelectionPhase(KeptPolicy([weights]), store, SCHEDULE)
+    play(store, 1, *[1.0] * 20)
+    select(phase, 1)
+    weights.assign([2.0])
+    play(store, 2, *[1.0] * 16, *[0.0] * 4)
+    assert select(phase, 2)["kept_iteration"] == 1
+    assert weights.numpy().tolist() == [2.0]
+    weights.assign([3.0])
+    play(store, 3, *[1.0] * 9, *[0.0] * 11)
+    assert select(phase, 3)["kept_iteration"] == 1
+    assert weights.numpy().tolist() == [1.0]
 
 
 def test_what_is_kept_is_in_the_checkpoint(store, tmp_path):
