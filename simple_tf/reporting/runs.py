@@ -153,8 +153,13 @@ def _place(run: Run) -> tuple[str, str, int, str]:
 
 
 def _run_paths(folder: Path) -> list[Path]:
+    """Finds all runs inside, but in no folder whose name begins with an underscore."""
     paths = {trace.parent for name in _TRACES for trace in folder.rglob(name)}
-    return sorted(paths)
+    return sorted(
+        path
+        for path in paths
+        if not any(part.startswith("_") for part in path.relative_to(folder).parts)
+    )
 
 
 def _read_run(path: Path, folder: Path) -> Run:

@@ -33,6 +33,13 @@ def test_a_run_by_its_own_path_and_again_in_its_folder_is_one_run(tmp_path):
     assert [run.name for run in find_runs([path, tmp_path])] == ["pong"]
 
 
+def test_what_is_under_an_underscore_is_left_out(tmp_path):
+    write_run(tmp_path / "pong")
+    aside = write_run(tmp_path / "_tried" / "pong")
+    assert [run.name for run in find_runs([tmp_path])] == ["pong"]
+    assert [run.path for run in find_runs([aside])] == [aside]
+
+
 def test_configurations_are_told_by_their_command(tmp_path):
     write_run(tmp_path / "b", gin_file="/somewhere/cpu.gin")
     path = write_run(tmp_path / "a", seed=1)
