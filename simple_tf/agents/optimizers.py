@@ -7,6 +7,23 @@ import tensorflow as tf
 
 
 @gin.configurable
+def decay_over_updates(
+    initial: float = gin.REQUIRED,
+    updates: int = gin.REQUIRED,
+    steps_per_update: int = gin.REQUIRED,
+) -> tf.keras.optimizers.schedules.LearningRateSchedule:
+    """Returns a learning rate that falls to 0 in a straight line over a number of PPO updates.
+
+    Args:
+        initial: the first learning rate.
+        updates: after so many it is 0.
+        steps_per_update: of the optimiser, in one PPO update.
+    """
+    steps = max(updates * steps_per_update, 1)
+    return tf.keras.optimizers.schedules.PolynomialDecay(initial, steps, 0.0)
+
+
+@gin.configurable
 def decay_over_budget(
     initial: float = gin.REQUIRED,
     interactions: int = gin.REQUIRED,
@@ -21,8 +38,7 @@ def decay_over_budget(
         interactions_per_update: of the game, for one PPO update.
         steps_per_update: of the optimiser, in one PPO update.
     """
-    steps = interactions // interactions_per_update * steps_per_update
-    return tf.keras.optimizers.schedules.PolynomialDecay(initial, max(steps, 1), 0.0)
+    return decay_over_updates(initial, interactions // interactions_per_update, steps_per_update)
 
 
 @gin.configurable

@@ -78,6 +78,7 @@ def find_leads(
     segments: Sequence[Segment],
     num_input_frames: int,
     lead: int,
+    balanced: bool = False,
 ) -> Leads:
     """Finds the rewarded steps before which there are K frames.
 
@@ -86,12 +87,26 @@ def find_leads(
         segments: Frames that lie one after the other; positions count through all of them.
         num_input_frames: K.
         lead: How many steps before a reward a rollout may start, at most.
+        balanced: Whether gains, if they are fewer than losses, are repeated until they are about
+            as many, and the other way round; there are then at most twice as many as before.
     """
-    rooms, positions, offset = [], [], 0
+    rooms, positions, signs, offset = [], [], [], 0
     for number, begin, end in segments:
         places = np.flatnonzero(episodes[number].rewards[begin : end - 1])
         places = places[places >= num_input_frames - 1]
         rooms.append(np.minimum(places - num_input_frames + 2, lead))
         positions.append(places + offset)
+        signs.append(episodes[number].rewards[begin : end - 1][places])
         offset += end - begin
-    return Leads(np.concatenate(positions), np.concatenate(rooms))
+    leads = Leads(np.concatenate(positions), np.concatenate(rooms))
+    return _balanced(leads, np.concatenate(signs)) if balanced else leads
+
+
+def _balanced(leads: Leads, signs: np.ndarray) -> Leads:
+    """Repeats the leads of gains or of losses, whichever are fewer."""
+    gains, losses = np.sum(signs > 0), np.sum(signs < 0)
+    if not gains or not losses:
+        return leads
+    rarer = signs > 0 if gains < losses else signs < 0
+    repeats = np.where(rarer, max(gains, losses) // min(gains, losses), 1)
+    return Leads(np.repeat(leads.positions, repeats), np.repeat(leads.rooms, repeats))

@@ -59,6 +59,7 @@ class StartSampler(tf.Module):
         iterations: Literal["latest", "all"] = "latest",
         rewarded_share: float = 0.0,
         lead: int = 50,
+        balanced: bool = False,
         max_gigabytes: float = 2.0,
     ):
         """Makes an empty sampler.
@@ -71,6 +72,8 @@ class StartSampler(tf.Module):
             rewarded_share: Share of the starts that lie shortly before a real step with a reward
                 other than 0. 0: as the original.
             lead: Such a start lies 1 to this many steps before the reward.
+            balanced: Whether these rewards are gains and losses about equally often; False: as
+                they occur.
             max_gigabytes: Memory for frames, on every device. Of play that takes more, pieces at
                 even distances are loaded. The largest iterations of the paper (64,000 steps) fit.
         """
@@ -87,6 +90,7 @@ class StartSampler(tf.Module):
         self._iterations = iterations
         self._rewarded_share = rewarded_share
         self._lead = lead
+        self._balanced = balanced
         self._num_input_frames = num_input_frames
         self._random_starts = random_starts
         self._frame_shape = tuple(frame_shape)
@@ -137,7 +141,9 @@ class StartSampler(tf.Module):
                 f"consecutive frames, but a start needs {self._num_input_frames}"
             )
         self._fill(episodes, segments, positions)
-        self._fill_leads(find_leads(episodes, segments, self._num_input_frames, self._lead))
+        self._fill_leads(
+            find_leads(episodes, segments, self._num_input_frames, self._lead, self._balanced)
+        )
 
     def sample(self, batch_size: int, seed: tf.Tensor) -> Starts:
         """Draws starts; the first is the game's beginning.
@@ -238,8 +244,8 @@ class StartSampler(tf.Module):
         return np.pad(pixels, ((0, 0), (0, missing))).view(np.int32)
 
     def _fill_leads(self, leads: Leads) -> None:
-        # As many places as frames: the sizes change only when the frames' do.
-        capacity = int(tf.shape(self._actions)[0])
+        # As many places as frames, or twice: the sizes change only when the frames' do.
+        capacity = int(tf.shape(self._actions)[0]) * (2 if self._balanced else 1)
         self._lead_positions.assign(_padded(leads.positions, capacity))
         self._lead_rooms.assign(_padded(leads.rooms, capacity))
         self._num_leads.assign(len(leads.positions))

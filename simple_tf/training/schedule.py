@@ -105,9 +105,20 @@ class Schedule:
         """PPO updates in an iteration."""
         return self._factor(self.policy_multipliers, iteration) * self.policy_updates
 
+    @property
+    def total_policy_updates(self) -> int:
+        """PPO updates of the whole run."""
+        return sum(self.policy_updates_of(each + 1) for each in range(self.iterations))
+
     def _factor(self, multipliers: Mapping[int, int], iteration: int) -> int:
         from_the_back = iteration - self.iterations - 1
         return max(multipliers.get(iteration, 1), multipliers.get(from_the_back, 1))
+
+
+@gin.configurable
+def all_policy_updates() -> int:
+    """Returns the PPO updates of a whole run, as gin has them: for rates that fall with it."""
+    return Schedule().total_policy_updates
 
 
 def whole_number(name: str, value: object, least: int) -> int:

@@ -205,6 +205,16 @@ def test_only_losses_or_only_gains(make_sparse_store, losses, gains, episode):
     assert set(_origins(frames)[1:, 1]) == {episode}
 
 
+@pytest.mark.parametrize(("balanced", "share"), [(False, 0.2), (True, 0.5)])
+def test_gains_and_losses_equally_often_or_as_they_occur(make_sparse_store, balanced, share):
+    losses, gains = ((1, 8), (1, 14), (1, 20), (1, 26)), ((0, 20),)
+    store = make_sparse_store(losses, gains)
+    sampler = _loaded(store, rewarded_share=1.0, lead=3, balanced=balanced)
+    frames, *_ = sampler.sample(1000, tf.constant([2, 2]))
+    before_gains = _origins(frames)[1:, 1] == 0
+    assert before_gains.mean() == pytest.approx(share, abs=0.05)
+
+
 def test_without_rewards_starts_are_anywhere(make_sparse_store):
     store = make_sparse_store((), ())
     plain, *_ = _loaded(store).sample(32, tf.constant([2, 2]))
