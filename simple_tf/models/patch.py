@@ -19,8 +19,7 @@ from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.interface import Prediction, State, WindowLosses, WorldModel
 from simple_tf.models.motion import go_on_moving
 from simple_tf.models.noise import Noise, StatelessNoise
-from simple_tf.models.patch_codes import Codes, CodeSearch
-from simple_tf.models.patch_layers import BLOCKS, PatchSize
+from simple_tf.models.patch_layers import BLOCKS, SUMMARIES, PatchSize
 from simple_tf.models.patch_network import PatchNetwork
 from simple_tf.models.patch_outputs import PalettePatchOutputs, PatchOutputs
 from simple_tf.models.reward_loss import RewardLoss
@@ -44,6 +43,8 @@ class PatchModel(WorldModel):
             `patch_layers`.
         num_blocks: how many residual blocks.
         summary_units: width of each block's summary of the whole frame; 0: none.
+        reward_reader: "whole": rewards are read from all positions at once, with weights of their
+            own; "local": every position says for itself, with the same weights, and all add up.
         reward_units: width of the reward's hidden layer.
         copy_strength: see `PalettePatchOutputs`; other heads start from nothing.
         pixel_prior: see `PatchOutputs`.
@@ -55,16 +56,15 @@ class PatchModel(WorldModel):
         reward_weights: factor of the reward loss by class of the true reward; all 1 by default.
         past_actions: whether the actions between the K frames are shown, too, and not only the
             newest: where a control has inertia, the frames alone do not tell what goes on moving.
-        codes: in how many ways the next frame may come out; 0: in one. Where a ball hits an edge,
-            each way is a whole frame; the likeliest colours of all ways together show no ball. In
-            training a step has the code with which the model explains the truth best, in
-            simulation one that is drawn as likely as the model holds it.
         motion_radius: how many pixels something may move in a step, so that the model is shown, as
             one frame more, where it will be if it goes on, see `motion.go_on_moving`; 0: not shown.
         reward_ages: the model is told how many steps ago the last reward was, and this is how many
             ages it can tell apart, the last of which is that and all above; 0: it is not told.
             After a point games wait for longer than the frames show. In simulation the model
             counts for itself, from rewards that it draws as likely as it holds them.
+        draws_pixels: whether simulated frames are drawn from what the model expects, see
+            `PalettePatchOutputs.drawn`; False: every pixel has its likeliest colour, so that what
+            moves in a way that cannot be foreseen fades. Needs a palette.
         sampling: when predicted frames are fed back in training; default: always.
         num_input_frames: K.
         num_reward_classes: R.
@@ -82,6 +82,7 @@ class PatchModel(WorldModel):
         block: str = "convolution",
         num_blocks: int = 2,
         summary_units: int = 64,
+        reward_reader: str = "whole",
         reward_units: int = 64,
         copy_strength: float = 5.0,
         pixel_prior: bool = True,
@@ -91,9 +92,9 @@ class PatchModel(WorldModel):
         reward_clip: float = 0.01,
         reward_weights: Sequence[float] | None = None,
         past_actions: bool = False,
-        codes: int = 0,
         motion_radius: int = 0,
         reward_ages: int = 0,
+        draws_pixels: bool = False,
         sampling: ScheduledSampling | None = None,
         num_input_frames: int = 4,
         num_reward_classes: int = 3,
@@ -105,10 +106,20 @@ class PatchModel(WorldModel):
         )
         if block not in BLOCKS:
             raise ValueError(f"PatchModel.block must be one of {', '.join(BLOCKS)}, not {block!r}.")
+        if reward_reader not in SUMMARIES:
+            choices = ", ".join(SUMMARIES)
+            raise ValueError(
+                f"PatchModel.reward_reader must be one of {choices}, not {reward_reader!r}."
+            )
+        if draws_pixels and not isinstance(head, PaletteHead):
+            raise ValueError(
+                "PatchModel.draws_pixels needs frames of a palette's colours: "
+                "build_world_model.head = @palette_head."
+            )
         self.sampling = sampling or ScheduledSampling("prediction")
         self.shown_actions = num_input_frames if past_actions else 1
-        self.num_codes = codes
         self.motion_radius = motion_radius
+        self.draws_pixels = draws_pixels
         self.pixel_weight = pixel_weight
         self.reward_loss = RewardLoss(reward_clip, reward_weights, num_reward_classes)
         self.reward_ages = reward_ages
@@ -127,8 +138,8 @@ class PatchModel(WorldModel):
             reward_ages,
             block,
             num_blocks,
-            codes,
             summary_units,
+            reward_reader,
             reward_units,
             num_reward_classes,
             name="network",
@@ -150,9 +161,6 @@ class PatchModel(WorldModel):
             )
             if isinstance(head, PaletteHead)
             else PatchOutputs(size, hidden_size, head, pixel_prior, name="outputs", **options)
-        )
-        self.code_search = CodeSearch(
-            self.network, self.outputs_layer, self.reward_loss, pixel_weight
         )
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
@@ -190,13 +198,15 @@ class PatchModel(WorldModel):
             past = (shown[:, 1:],)
         ages = state[-1] if self.reward_ages else None
         frames = self._as_shown(frames)
-        trunk = self._trunk(frames, shown, ages)
-        features = self.network.features(trunk, self.network.draw_code(trunk, noise))
+        features = self._features(frames, shown, ages)
         logits = self.network.reward_logits(features)
         if self.reward_ages:
             # Drawn, not the likeliest: a point of which only the time is unsure must not be lost.
             past = (*past, age_after(ages, noise.categorical(logits)))
-        return Prediction(past, self.outputs_layer(features, frames), logits)
+        outputs = self.outputs_layer(features, frames)
+        if self.draws_pixels:
+            outputs = self.outputs_layer.drawn(outputs, noise)
+        return Prediction(past, outputs, logits)
 
     @without_autograph
     def window_losses(
@@ -212,25 +222,19 @@ class PatchModel(WorldModel):
         """See `WorldModel`.
 
         What is fed back is a decoded frame, through which no gradient flows. So the frames that
-        the model will see are made first, step by step; then all steps are one batch. With codes,
-        the first part also finds the code of every step: the one that explains the truth best.
+        the model will see are made first, step by step; then all steps are one batch.
         """
         num_targets = self.check_window(frames, actions, reward_classes)
         known = self.num_input_frames
         actions = self._shown(self.check_actions(actions))
         classes = reward_classes[:, known - 1 :]
         ages = ages_along(ages_or_long_ago(ages, frames), reward_classes)[:, known - 1 : -1]
-        if training:
-            seen, codes = self._seen(frames, actions, ages, classes, global_step, noise)
-        else:
-            seen, codes = frames[:, :-1], None
+        seen = frames[:, :-1]
+        if training and num_targets > 1 and self.sampling.mode != "ground_truth":
+            seen = self._seen(frames, actions, ages, global_step, noise)
         stacks = tf.stack([seen[:, t : t + known] for t in range(num_targets)], axis=1)
         stacks, targets = self._as_shown(_merged(stacks)), _merged(frames[:, known:])
-        trunk = self._trunk(stacks, _merged(actions), _merged(ages))
-        if codes is None:
-            features = self.network.features(trunk, self.network.draw_code(trunk, noise.at(-2)))
-        else:
-            features = self.network.features(trunk, _merged(codes.used))
+        features = self._features(stacks, _merged(actions), _merged(ages))
         if training:
             pixel = self.outputs_layer.training_loss(features, stacks, targets, noise.at(-1))
         else:
@@ -243,7 +247,7 @@ class PatchModel(WorldModel):
         return WindowLosses(
             pixel=pixel * self.pixel_weight,
             reward=self.reward_loss(logits, classes),
-            latent=zero if codes is None else self.code_search.foresight_loss(trunk, codes.best),
+            latent=zero,
             context=zero,
             reward_logits=logits,
         )
@@ -263,11 +267,11 @@ class PatchModel(WorldModel):
         guess = go_on_moving(frames[:, -1], frames[:, -2], usual, self.motion_radius)
         return tf.concat([frames, guess[:, None]], axis=1)
 
-    def _trunk(
+    def _features(
         self, frames: tf.Tensor, actions: tf.Tensor, ages: tf.Tensor | None = None
     ) -> tf.Tensor:
-        """See `PatchNetwork.trunk`; of uint8 frames."""
-        return self.network.trunk(self.normaliser(frames), actions, ages)
+        """See `PatchNetwork.features`; of uint8 frames."""
+        return self.network.features(self.normaliser(frames), actions, ages)
 
     def _shown(self, actions: tf.Tensor) -> tf.Tensor:
         """Returns what each step of windows is shown, [B, n, k], of actions [B, K + n - 1]."""
@@ -280,60 +284,43 @@ class PatchModel(WorldModel):
         frames: tf.Tensor,
         actions: tf.Tensor,
         ages: tf.Tensor,
-        classes: tf.Tensor,
         global_step: tf.Tensor,
         noise: Noise,
-    ) -> tuple[tf.Tensor, Codes | None]:
-        """Returns the frames shown in training, uint8 [B, K + n - 1, H, W, C], and their codes.
+    ) -> tf.Tensor:
+        """Returns the frames shown in training, uint8 [B, K + n - 1, H, W, C].
 
         Args:
             frames: the true ones, [B, K + n, H, W, C].
             actions: [B, n, k], those shown at the frames from the K-th on.
             ages: [B, n], of the last reward at the frames from the K-th on.
-            classes: of the rewards, [B, n].
             global_step: for the schedule.
             noise: decides which predictions are fed back.
         """
-        known = self.num_input_frames
-        # After the last step no frame is shown any more, but it has a code.
-        count = actions.shape[1] if self.num_codes else actions.shape[1] - 1
-        if not count or (self.sampling.mode == "ground_truth" and not self.num_codes):
-            return frames[:, :-1], None
+        known, count = self.num_input_frames, actions.shape[1] - 1
         truth = tf.transpose(frames[:, known : known + count], [1, 0, 2, 3, 4])
-        by_time = tf.transpose(actions, [1, 0, 2])
-        ages, classes = tf.transpose(ages), tf.transpose(classes)
+        by_time, ages = tf.transpose(actions, [1, 0, 2]), tf.transpose(ages)
         probability = self.sampling.probability(global_step)
         batch = tf.shape(actions)[:1]
-        tables = (
-            tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:]),
-            tf.TensorArray(tf.int32, count, element_shape=[2, None]),
-        )
 
-        def advance(t: tf.Tensor, history: tf.Tensor, fed: Any, found: Any) -> tuple[Any, ...]:
+        def advance(t: tf.Tensor, history: tf.Tensor, fed: Any) -> tuple[Any, ...]:
             shown = self._as_shown(history)
-            trunk, used = self._trunk(shown, by_time[t], ages[t]), None
-            if self.num_codes:
-                best = self.code_search.best(trunk, shown, truth[t], classes[t])
-                used = self.code_search.explored(best, noise.at(count + t))
-                found = found.write(t, tf.stack([used, best]))
-            outputs = self.outputs_layer(self.network.features(trunk, used), shown)
+            outputs = self.outputs_layer(self._features(shown, by_time[t], ages[t]), shown)
             use = (noise.at(t).uniform(batch) > 1.0 - probability)[:, None, None, None]
             newest = tf.where(use, self.decode(outputs), truth[t])
             history = tf.concat([history[:, 1:], newest[:, None]], axis=1)
-            return t + 1, history, fed.write(t, newest), found
+            return t + 1, history, fed.write(t, newest)
 
-        *_, fed, found = tf.while_loop(
+        *_, fed = tf.while_loop(
             lambda t, *_: t < count,
             advance,
-            (tf.constant(0), frames[:, :known], *tables),
+            (
+                tf.constant(0),
+                frames[:, :known],
+                tf.TensorArray(tf.uint8, count, element_shape=truth.shape[1:]),
+            ),
             maximum_iterations=count,
         )
-        shown = tf.transpose(fed.stack(), [1, 0, 2, 3, 4])[:, : actions.shape[1] - 1]
-        seen = tf.concat([frames[:, :known], shown], axis=1)
-        if not self.num_codes:
-            return seen, None
-        used, best = tf.unstack(tf.transpose(found.stack(), [1, 2, 0]))
-        return seen, Codes(used, best)
+        return tf.concat([frames[:, :known], tf.transpose(fed.stack(), [1, 0, 2, 3, 4])], axis=1)
 
 
 def _merged(x: tf.Tensor) -> tf.Tensor:

@@ -91,6 +91,32 @@ class Summary(NamedLayer):
         return self.output_layer(tf.nn.relu(self.hidden(reduced)))
 
 
+class LocalSummary(NamedLayer):
+    """Adds up what every position says for itself; where it is, its features may tell.
+
+    What has been learned about a thing in one place holds for all places. `Summary`, with weights
+    of its own for every place, knows things by heart where they are rare.
+    """
+
+    def __init__(
+        self, size: PatchSize, channels: int, units: int, outputs: int, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        del size
+        self.hidden = Dense(channels, units, name=f"{self.name}/hidden", **self.child_options)
+        # Zeros: what a hundred positions say at random would add up.
+        self.kernel = self.add_variable_at("output/kernel", (units, outputs), "zeros")
+        self.bias = self.add_variable_at("output/bias", (outputs,), "zeros")
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, rows, columns, channels] to [B, outputs]."""
+        hidden = tf.reduce_sum(tf.nn.relu(self.hidden(x)), axis=[1, 2])
+        return tf.matmul(hidden, tf.cast(self.kernel, x.dtype)) + tf.cast(self.bias, x.dtype)
+
+
+SUMMARIES = {"whole": Summary, "local": LocalSummary}
+
+
 class ConvolutionBlock(NamedLayer):
     """Injects the action, then adds two 3x3 convolutions and a summary of the whole frame."""
 

@@ -1,4 +1,4 @@
-"""The patch model's layers from frames to features, codes and rewards."""
+"""The patch model's layers from frames to features and rewards."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from simple_tf.models.layers import ConditionalScaleShift, NamedLayer
-from simple_tf.models.noise import Noise
-from simple_tf.models.patch_layers import BLOCKS, PatchEmbedding, PatchSize, Summary
+from simple_tf.models.layers import NamedLayer
+from simple_tf.models.patch_layers import BLOCKS, SUMMARIES, PatchEmbedding, PatchSize
 
 
 class PatchNetwork(NamedLayer):
-    """Embeds patches and applies residual blocks; what is left open in the end, a code decides.
+    """Embeds patches and applies residual blocks.
 
     Args:
         size: how frames are cut.
@@ -23,8 +22,8 @@ class PatchNetwork(NamedLayer):
         reward_ages: see `PatchModel`.
         block: kind of the residual blocks, one of `BLOCKS`.
         num_blocks: how many of them.
-        codes: number of codes; 0: there are none.
         summary_units: see `PatchModel`.
+        reward_reader: how rewards are read from features, one of `SUMMARIES`.
         reward_units: see `PatchModel`.
         num_reward_classes: R.
         **options: see `NamedLayer`.
@@ -40,8 +39,8 @@ class PatchNetwork(NamedLayer):
         reward_ages: int,
         block: str,
         num_blocks: int,
-        codes: int,
         summary_units: int,
+        reward_reader: str,
         reward_units: int,
         num_reward_classes: int,
         **options: Any,
@@ -50,7 +49,6 @@ class PatchNetwork(NamedLayer):
         children = self.child_options
         self.size = size
         self.num_actions = num_actions
-        self.num_codes = codes
         self.action_width = num_actions * shown_actions
         self.reward_ages = reward_ages
         self.embedding = PatchEmbedding(size, inputs, channels, name="embedding", **children)
@@ -65,19 +63,14 @@ class PatchNetwork(NamedLayer):
             )
             for number in range(num_blocks)
         ]
-        if codes:
-            self.code_prior = Summary(
-                size, channels, reward_units, codes, name="code_prior", **children
-            )
-            self.code_gate = ConditionalScaleShift(channels, codes, name="code_gate", **children)
-        self.reward = Summary(
+        self.reward = SUMMARIES[reward_reader](
             size, channels, reward_units, num_reward_classes, name="reward", **children
         )
 
-    def trunk(
+    def features(
         self, frames: tf.Tensor, actions: tf.Tensor, ages: tf.Tensor | None = None
     ) -> tf.Tensor:
-        """Computes what does not depend on the code, [B, rows, columns, channels].
+        """Computes features, [B, rows, columns, channels].
 
         Args:
             frames: normalised, [B, K, H, W, C].
@@ -93,24 +86,7 @@ class PatchNetwork(NamedLayer):
             condition = tf.concat([condition, age], axis=1)
         for block in self.blocks:
             x = block(x, condition)
-        return x
-
-    def features(self, trunk: tf.Tensor, code: tf.Tensor | None) -> tf.Tensor:
-        """Opens and closes channels as the codes [B] say, if there are any.
-
-        Nothing else depends on the code, so that trying all of them takes little time.
-        """
-        if code is not None:
-            trunk = self.code_gate(trunk, tf.one_hot(code, self.num_codes))
-        return tf.nn.relu(trunk)
-
-    def code_logits(self, trunk: tf.Tensor) -> tf.Tensor:
-        """How likely each code is, [B, codes]."""
-        return tf.cast(self.code_prior(tf.nn.relu(trunk)), tf.float32)
-
-    def draw_code(self, trunk: tf.Tensor, noise: Noise) -> tf.Tensor | None:
-        """Draws codes [B] as likely as they are; None if there are none."""
-        return noise.categorical(self.code_logits(trunk)) if self.num_codes else None
+        return tf.nn.relu(x)
 
     def reward_logits(self, features: tf.Tensor) -> tf.Tensor:
         """Returns [B, R]."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simple_tf.models.choices import computed_once, largest, systematic_draw
 from simple_tf.models.heads import FrameHead, PaletteHead
 from simple_tf.models.layers import NamedLayer
 from simple_tf.models.losses import clipped
@@ -25,6 +26,10 @@ from simple_tf.replicas import ByteVariable
 # steps of the size that suits the kernels would be too small.
 _PRIOR_SCALE = 10.0
 _NEVER = -1e9
+# What is less probable is never drawn: many small errors would add up to pixels from nowhere.
+_SURE = 0.1
+# Logits that are so far apart are as good as infinitely far.
+_HIGHEST_ODDS = 30.0
 
 
 class PatchOutputs(NamedLayer):
@@ -76,16 +81,13 @@ class PatchOutputs(NamedLayer):
         del noise
         return self.loss(self(x, frames), targets)
 
-    def changed_loss(
-        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, patches: int
-    ) -> tf.Tensor:
-        """Returns the loss [B] where the most is to be seen: in so many patches that change."""
-        del patches
-        return self.loss(self(x, frames), targets)
-
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
         """Returns the likeliest uint8 frames [B, H, W, C]."""
         return self.head.decode(self._joined(outputs))
+
+    def drawn(self, outputs: tf.Tensor, noise: Noise) -> tf.Tensor:
+        """Returns outputs whose likeliest frame is one drawn from these outputs."""
+        raise NotImplementedError("Only frames of a palette's colours can be drawn.")
 
     def _product(self, x: tf.Tensor) -> tf.Tensor:
         """Maps features [B, ..., channels] of N patches to [B, N, outputs, side * side]."""
@@ -171,36 +173,9 @@ class PalettePatchOutputs(PatchOutputs):
         """See `PatchOutputs`; with `loss_patches`, of the chosen patches."""
         if not self.loss_patches:
             return super().training_loss(x, frames, targets, noise)
-        return self._chosen_loss(x, frames, targets, self.loss_patches, noise)
-
-    def changed_loss(
-        self, x: tf.Tensor, frames: tf.Tensor, targets: tf.Tensor, patches: int
-    ) -> tf.Tensor:
-        """See `PatchOutputs`."""
-        return self._chosen_loss(x, frames, targets, min(patches, self.size.num_patches), None)
-
-    def decode(self, outputs: tf.Tensor) -> tf.Tensor:
-        """See `PatchOutputs`. Of equally likely colours the first."""
-        logits = self._masked(outputs)
-        best = tf.reduce_max(logits, axis=2, keepdims=True)
-        # Two plain reductions: XLA's argmax does one element at a time.
-        slots = tf.where(logits == best, self._numbers(), self.head.num_outputs)
-        shape = [-1, self.size.rows, self.size.columns, self.shape[2]]
-        joined = self.size.join(tf.reshape(tf.reduce_min(slots, axis=2), shape))
-        return self.palette_head.palette.decode(joined[..., 0])
-
-    def _chosen_loss(
-        self,
-        x: tf.Tensor,
-        frames: tf.Tensor,
-        targets: tf.Tensor,
-        count: int,
-        noise: Noise | None,
-    ) -> tf.Tensor:
-        """Returns the loss [B] of so many patches: those that change come first."""
         sources, target = self._sources(frames), self._slots(targets)
         known = [sources[number] for number in sorted({0, self._first_guess})]
-        chosen = _choose(known, target, count, noise)  # [B, N]
+        chosen = _choose(known, target, self.loss_patches, noise)  # [B, N]
         features = _take(tf.reshape(x, [-1, self.size.num_patches, x.shape[-1]]), chosen)
         outputs = self._product(features)
         outputs += self._copies(features, [_take(source, chosen) for source in sources])
@@ -208,6 +183,30 @@ class PalettePatchOutputs(PatchOutputs):
             outputs += tf.gather(self.prior, chosen) * _PRIOR_SCALE
         inside = tf.gather(self._inside[0], chosen)
         return self._loss(outputs, _take(target, chosen), inside)
+
+    def decode(self, outputs: tf.Tensor) -> tf.Tensor:
+        """See `PatchOutputs`. Of equally likely colours the first."""
+        slots = largest(self._masked(outputs))
+        shape = [-1, self.size.rows, self.size.columns, self.shape[2]]
+        joined = self.size.join(tf.reshape(slots, shape))
+        return self.palette_head.palette.decode(joined[..., 0])
+
+    def drawn(self, outputs: tf.Tensor, noise: Noise) -> tf.Tensor:
+        """See `PatchOutputs`: draws which pixels show something else than the usual image.
+
+        Each does as probably as the model holds it, and as many do as it expects: of three places
+        of which a ball will be in one, one is drawn, see `choices.systematic_draw`. What a pixel
+        shows instead of its usual colour is the likeliest.
+        """
+        usual = self._usual_slots()[:, :, None] == self._numbers()  # [1, patches, outputs, pixels]
+        logits = computed_once(self._masked(outputs), self.palette_head.palette.size < 0)
+        reference = tf.reduce_sum(tf.where(usual, logits, 0.0), axis=2, keepdims=True)
+        odds = tf.exp(tf.minimum(logits - reference, _HIGHEST_ODDS))
+        odds = tf.reduce_sum(tf.where(usual, 0.0, odds), axis=2)  # For something unusual.
+        unusual = odds / (1.0 + odds)
+        unusual = tf.where(unusual < _SURE, 0.0, tf.where(unusual > 1.0 - _SURE, 1.0, unusual))
+        chosen = systematic_draw(unusual * self._inside, noise)
+        return tf.where(usual, tf.where(chosen, _NEVER, -_NEVER)[:, :, None], logits)
 
     def _loss(self, outputs: tf.Tensor, slots: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
         losses = _cross_entropy(self._masked(outputs), self._targets(slots))
@@ -240,9 +239,12 @@ class PalettePatchOutputs(PatchOutputs):
         guesses = [encode(frames[:, -1])] if self.motion else []
         newest = frames.shape[1] - 1 - len(guesses)
         now, before = encode(frames[:, newest]), encode(frames[:, newest - 1])  # [B, H, W]
-        usual = tf.broadcast_to(encode(self._background.read_value()[None]), tf.shape(now))
         moved = [_shifted(now, rows, columns) for rows, columns in self.NEIGHBOURS]
-        return [self.size.cut_flat(image[..., None]) for image in (*moved, before, usual, *guesses)]
+        shown, guessed = (
+            [self.size.cut_flat(image[..., None]) for image in images]
+            for images in ((*moved, before), guesses)
+        )
+        return [*shown, tf.broadcast_to(self._usual_slots(), tf.shape(shown[0])), *guessed]
 
     def _copies(self, x: tf.Tensor, sources: list[tf.Tensor]) -> tf.Tensor:
         """Returns the sources' part of the outputs, [B, N, outputs, side * side]."""
@@ -253,6 +255,10 @@ class PalettePatchOutputs(PatchOutputs):
             for source, strength in zip(sources, strengths, strict=True)
         ]
         return tf.add_n(parts)
+
+    def _usual_slots(self) -> tf.Tensor:
+        """Returns the colours of the usual image as slots, [1, patches, pixels]."""
+        return self._slots(self._background.read_value()[None])
 
     def _slots(self, frames: tf.Tensor) -> tf.Tensor:
         """Returns the colours of uint8 frames as slots of the palette, [B, patches, pixels]."""
@@ -281,17 +287,13 @@ def _shifted(x: tf.Tensor, rows: int, columns: int) -> tf.Tensor:
     return tf.slice(padded, [0, 1 + rows, 1 + columns], [-1, height, width])
 
 
-def _choose(
-    known: Sequence[tf.Tensor], target: tf.Tensor, count: int, noise: Noise | None
-) -> tf.Tensor:
+def _choose(known: Sequence[tf.Tensor], target: tf.Tensor, count: int, noise: Noise) -> tf.Tensor:
     """Chooses patches, int32 [B, count]: those that differ from what is known, others by chance.
 
     All are slots, [B, patches, pixels].
     """
     differs = tf.reduce_any([tf.reduce_any(image != target, axis=-1) for image in known], axis=0)
-    ranks = tf.cast(differs, tf.float32)  # [B, patches]
-    if noise is not None:
-        ranks += noise.uniform(tf.shape(ranks))
+    ranks = tf.cast(differs, tf.float32) + noise.uniform(tf.shape(differs))  # [B, patches]
     return tf.math.top_k(ranks, count, sorted=False)[1]
 
 

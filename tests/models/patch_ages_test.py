@@ -155,21 +155,6 @@ def test_in_a_rollout_the_model_counts_from_its_own_rewards(trained, jit_compile
     assert found == [[1 + DELAY], [DELAY - 3]]
 
 
-def test_with_codes_too_the_age_is_shown():
-    """Training searches the codes and evaluation draws them; both must be told the same."""
-    model = build(10, codes=2)
-    frames, actions, classes, ages = delayed_windows(6, seed=4)
-    for training in (True, False):
-        one, other = (
-            model.window_losses(
-                frames, actions, classes, 0, StatelessNoise((0, 1)), training, told
-            ).reward_logits
-            for told in (ages, (ages + 3) % 10)
-        )
-        assert np.isfinite(one).all()
-        assert not np.allclose(one, other)
-
-
 def test_gradients_reach_what_the_age_goes_through():
     model = build(10)
     frames, actions, classes, ages = delayed_windows(16, seed=4)

@@ -8,7 +8,7 @@ from simple_tf.models.heads import L2Head, PaletteHead, SoftmaxHead
 from simple_tf.models.noise import FixedNoise, StatelessNoise
 from simple_tf.models.palette import Palette
 from simple_tf.models.patch import PatchModel
-from simple_tf.models.patch_layers import PatchSize
+from simple_tf.models.patch_layers import LocalSummary, PatchSize
 from simple_tf.models.patch_outputs import PatchOutputs
 from simple_tf.models.schedules import ScheduledSampling
 from simple_tf.models.trainer import WorldModelTrainer
@@ -111,6 +111,24 @@ def test_the_palette_in_patches_agrees_with_the_plain_head():
     np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
     np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-7)
     np.testing.assert_array_equal(results[0][2], results[1][2])
+
+
+def test_a_local_reader_knows_in_all_places_what_it_has_learned_in_one():
+    """Features at one position count the same wherever they are."""
+    size = PatchSize((16, 12, 1), 4)
+    layer = LocalSummary(size, 3, 5, 2, name="reward", seed=0)
+    layer.kernel.assign(np.random.RandomState(0).normal(size=layer.kernel.shape))
+    x = np.zeros((2, 4, 3, 3), np.float32)
+    x[0, 1, 1] = x[1, 3, 2] = (1.0, -2.0, 0.5)
+    logits = layer(tf.constant(x)).numpy()
+    np.testing.assert_allclose(logits[0], logits[1], rtol=1e-6)
+    assert np.abs(logits - layer(tf.zeros_like(x))).min() > 1e-3
+
+
+@pytest.mark.parametrize("option", ["block", "reward_reader"])
+def test_an_unknown_part_is_refused_with_the_choices(option):
+    with pytest.raises(ValueError, match=rf"PatchModel.{option} must be one of \w+, \w+"):
+        build(**{option: "nonsense"})
 
 
 def test_patches_are_cut_and_joined_without_loss():
@@ -396,11 +414,11 @@ def test_shifts_show_every_position_its_neighbours(jit):
     for blocks in (1, 2):
         model = build(shape=(28, 28, 1), block="shift", num_blocks=blocks, **wide)
         model.normaliser.adapt(np.zeros((1, 28, 28, 1), np.uint8))
-        trunk = tf.function(model._trunk, jit_compile=jit)
+        features = tf.function(model._features, jit_compile=jit)
         frames = np.zeros((1, 4, 28, 28, 1), np.uint8)
-        before = trunk(tf.constant(frames), tf.constant([[0]])).numpy()
+        before = features(tf.constant(frames), tf.constant([[0]])).numpy()
         frames[0, :, 12:16, 12:16] = 250  # The patch in the middle of 7x7.
-        changed = trunk(tf.constant(frames), tf.constant([[0]])).numpy() != before
+        changed = features(tf.constant(frames), tf.constant([[0]])).numpy() != before
         reach = np.zeros((7, 7), bool)
         reach[3 - blocks : 4 + blocks, 3 - blocks : 4 + blocks] = True
         np.testing.assert_array_equal(changed.any(-1)[0], reach)

@@ -3,7 +3,8 @@
 import gin
 import pytest
 
-from simple_tf.agents.optimizers import decay_over_budget
+from simple_tf.agents.minibatches import num_minibatches
+from simple_tf.agents.optimizers import decay_over_budget, decay_over_updates
 from simple_tf.envs.catalog import find_game
 from simple_tf.models.schedules import FallingSchedule
 from simple_tf.training import experiment, model_free  # noqa: F401  # Known to gin once imported.
@@ -138,7 +139,7 @@ MODELS = {"deterministic": "DeterministicModel", "recurrent": "RecurrentModel"}
 MODELS |= {"gaussian": "GaussianModel"}
 
 # Configurations that are our own, and files that others include.
-OURS = {"cpu", "cpu_small", "smoke", "simple", "atari", "random_play", "model_free"}
+OURS = {"cpu", "cpu_drawn", "cpu_small", "smoke", "simple", "atari", "random_play", "model_free"}
 OURS |= {"cpu_ppo", "cpu_rainbow"}
 
 # Model-free learners. Sources: Tensor2Tensor's rlmf_base with ppo_original_params; OpenAI baselines
@@ -321,6 +322,20 @@ def _bound(name):
 
 def _minibatch(batch):
     return gin.query_parameter("PPOLearner.minibatch_steps") * gin.query_parameter(batch)
+
+
+def test_the_policy_s_rate_falls_to_0_with_the_last_update():
+    for bindings, updates in (([], 10 * 40), (["Schedule.iterations = 3"], 3 * 40)):
+        configure(["cpu_drawn.gin"], bindings)
+        steps = gin.query_parameter("%ROLLOUT_LENGTH")
+        passes, size = (
+            gin.query_parameter(f"PPOLearner.{each}") for each in ("num_passes", "minibatch_steps")
+        )
+        rate, last = decay_over_updates(), updates * num_minibatches(steps, passes, size)
+        assert float(rate(0)) == pytest.approx(1e-3)
+        assert 0.0 < float(rate(last - 1)) < 1e-5
+        assert float(rate(last)) == 0.0
+        gin.clear_config()
 
 
 def test_one_binding_is_the_budget_and_the_learning_rate_ends_with_it():
