@@ -13,6 +13,7 @@ from simple_tf.agents.draws import fold_in
 from simple_tf.agents.experience import Experience, collect
 from simple_tf.agents.learner import Metrics, PPOLearner
 from simple_tf.agents.policy_network import NO_ITERATION
+from simple_tf.compilation import compiled
 from simple_tf.replicas import ReplicaVariable, first, on_replicas, total
 from simple_tf.seeding import derive_seed_pair
 
@@ -91,11 +92,8 @@ class PPOTrainer(tf.Module):
         self._look = tf.function(self._watch, autograph=False)
         alone = self._strategy.num_replicas_in_sync == 1
         scalar = tf.TensorSpec([], tf.int32)
-        self._compiled = tf.function(
-            self._run,
-            input_signature=[scalar, scalar],
-            autograph=False,
-            jit_compile=jit_compile and alone,
+        self._compiled = compiled(
+            self._run, jit_compile and alone, input_signature=[scalar, scalar]
         )
 
     @property

@@ -12,6 +12,7 @@ from tf_agents.environments import tf_environment
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
+from simple_tf.compilation import compiled
 from simple_tf.data.starts import StartSampler
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.noise import fold_in
@@ -75,7 +76,9 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         self._rollout_length = rollout_length
         self._reward_kind = reward
         self._seed = derive_seed_pair(seed, "simulated environment")
-        self._predict = _compiled(self._predict_step) if jit_compile else self._predict_step
+        self._predict = (
+            compiled(self._predict_step, jit_compile) if jit_compile else self._predict_step
+        )
         # int64: TensorFlow cannot count in int32 on a GPU.
         self._rollouts = _counter()  # Started so far, counting a batch as one.
         self._steps = _counter()  # In the current rollouts.
@@ -186,10 +189,6 @@ def _state_structure(model: WorldModel, batch_size: int) -> Any:
 
 def _counter() -> ReplicaVariable:
     return ReplicaVariable([], tf.int64, split=False)
-
-
-def _compiled(function: Any) -> Any:
-    return tf.function(function, jit_compile=True, autograph=False)
 
 
 def _check(batch_size: int, rollout_length: int, reward: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from simple_tf.compilation import compiled
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.noise import fold_in
 
@@ -32,7 +33,7 @@ class RolloutSimulator:
             raise ValueError(f"A rollout needs at least 1 step, not {horizon}.")
         self._model = model
         self._horizon = horizon
-        self._compiled = tf.function(self._simulate, jit_compile=jit_compile, autograph=False)
+        self._compiled = compiled(self._simulate, jit_compile)
 
     def __call__(
         self,

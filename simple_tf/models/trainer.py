@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import gin
 import tensorflow as tf
 
+from simple_tf.compilation import compiled
 from simple_tf.data.reward_ages import ages_or_long_ago
 from simple_tf.loss_scaling import loss_scale_for, update_if_finite
 from simple_tf.models.interface import WindowLosses, WorldModel
@@ -61,14 +62,8 @@ class WorldModelTrainer(tf.Module):
         self._strategy = tf.distribute.get_strategy()
         # XLA cannot compile the exchange between replicas: with several, it gets what is before.
         alone = self._strategy.num_replicas_in_sync == 1
-        self._gradients_of_rows = (
-            self._compute
-            if alone
-            else tf.function(self._compute, jit_compile=jit_compile, autograph=False)
-        )
-        self._compiled_step = tf.function(
-            self.apply, jit_compile=jit_compile and alone, autograph=False
-        )
+        self._gradients_of_rows = self._compute if alone else compiled(self._compute, jit_compile)
+        self._compiled_step = compiled(self.apply, jit_compile and alone)
 
     @property
     def global_step(self) -> tf.Variable:
