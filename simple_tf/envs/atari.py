@@ -37,8 +37,9 @@ class AtariSource(GameSource):
 
     def settings_dict(self) -> dict[str, Any]:
         settings = dataclasses.asdict(self.settings)
-        if settings["frame_shape"] is None:  # Stores from before it could be set do not know it.
-            del settings["frame_shape"]
+        for name, default in (("frame_shape", None), ("whole_blocks", False)):
+            if settings[name] == default:  # Stores from before it could be set do not know it.
+                del settings[name]
         return {"emulator": f"ale_py {ale_py.__version__}", **settings}
 
 
@@ -88,6 +89,7 @@ class AtariGame(Game):
             settings.resize_factor,
             grayscale=shape[2] == 1 if shape else settings.grayscale,
             frame_size=shape[:2] if shape else None,
+            whole_blocks=settings.whole_blocks,
         )
         self.frame_shape = self._processor.frame_shape
         self._rng = np.random.default_rng(0)

@@ -28,6 +28,8 @@ class FrameProcessor:
       resize_factor: height and width are divided by this, rounded down.
       grayscale: whether to turn three channels into one.
       frame_size: height and width of what comes out; None: as `resize_factor` gives.
+      whole_blocks: leave out the last rows and columns that do not fill a block of `resize_factor`
+        pixels, so that every pixel is the mean of just one block; not with a `frame_size`.
 
     Attributes:
       image: uint8, `raw_shape`: where the next image goes.
@@ -40,6 +42,7 @@ class FrameProcessor:
         resize_factor: int,
         grayscale: bool,
         frame_size: tuple[int, int] | None = None,
+        whole_blocks: bool = False,
     ):
         height, width, channels = raw_shape
         if resize_factor < 1 or min(height, width) < resize_factor:
@@ -52,7 +55,11 @@ class FrameProcessor:
         self._gray: np.ndarray | None = None
         if frame_size and grayscale:  # Grey first, as those do who use such sizes.
             self._small, self._gray = None, np.empty((height, width, 1), np.uint8)
-        self._shrink_into = _make_shrinker(self.image, resize_factor)
+        if whole_blocks:
+            whole = self.image[: size[0] * resize_factor, : size[1] * resize_factor]
+            self._shrink_into = _make_part_shrinker(whole, resize_factor)
+        else:
+            self._shrink_into = _make_shrinker(self.image, resize_factor)
         if frame_size:
             self._shrink_into = _AreaMean(
                 self.image if self._gray is None else self._gray, frame_size
@@ -84,6 +91,20 @@ def _make_shrinker(image: np.ndarray, factor: int) -> Callable[[np.ndarray], Non
     if _EvenWidthAreaMean.fits(image.shape, factor):
         return _EvenWidthAreaMean(image, factor)
     return _AreaMean(image, (image.shape[0] // factor, image.shape[1] // factor))
+
+
+def _make_part_shrinker(part: np.ndarray, factor: int) -> Callable[[np.ndarray], None]:
+    """As `_make_shrinker` for a part of an image; where lines have gaps between them, by a copy."""
+    if part.flags.c_contiguous:
+        return _make_shrinker(part, factor)
+    copy = np.empty_like(part, order="C")
+    shrink_into = _make_shrinker(copy, factor)
+
+    def copy_and_shrink_into(out: np.ndarray) -> None:
+        np.copyto(copy, part)
+        shrink_into(out)
+
+    return copy_and_shrink_into
 
 
 class _BlockMean:

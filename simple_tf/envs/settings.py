@@ -28,6 +28,10 @@ class AtariSettings:
         recommended by Machado et al. (2018), section 5.
       frame_shape: height, width and channels (1: grey, or 3) of a frame, e.g. (84, 84, 1), as most
         model-free learners have it; None: as `resize_factor` and `grayscale` give.
+      whole_blocks: leave out the last rows and columns of the screen that do not fill a block of
+        `resize_factor` pixels (two of 210 rows at a factor of 4). Otherwise blocks are a little
+        larger (4.04 rows), and what moves by whole pixels changes its shades on the way. Nothing
+        to do with a `frame_shape`.
     """
 
     frame_skip: int = 4
@@ -36,6 +40,7 @@ class AtariSettings:
     noop_range: tuple[int, int] = (1, 8)
     sticky_probability: float = 0.0
     frame_shape: tuple[int, int, int] | None = None
+    whole_blocks: bool = False
 
     def __post_init__(self) -> None:
         _check_counts(frame_skip=self.frame_skip, resize_factor=self.resize_factor)

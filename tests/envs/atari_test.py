@@ -4,7 +4,7 @@ import ale_py
 import numpy as np
 import pytest
 
-from simple_tf.envs.atari import PAPER_GAMES, AtariGame, atari_names
+from simple_tf.envs.atari import PAPER_GAMES, AtariGame, AtariSource, atari_names
 from simple_tf.envs.settings import AtariSettings
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -143,6 +143,23 @@ def test_resize_and_grayscale_options_set_the_frame_shape():
     game = AtariGame("pong", AtariSettings(resize_factor=4, grayscale=True))
     game.reset(0)
     assert _frame(game).shape == (52, 40, 1)
+
+
+def test_whole_blocks_of_pong_show_fewer_shades():
+    rng = np.random.default_rng(0)
+    actions = rng.integers(0, 6, 300)
+
+    def shades(whole_blocks):
+        settings = AtariSettings(resize_factor=4, grayscale=True, whole_blocks=whole_blocks)
+        return len(np.unique(_play(AtariGame("pong", settings), 0, actions)[0]))
+
+    assert shades(True) < shades(False) / 2
+
+
+def test_stores_are_told_of_whole_blocks_only_where_there_are_some():
+    assert "whole_blocks" not in AtariSource("pong", AtariSettings()).settings_dict()
+    source = AtariSource("pong", AtariSettings(whole_blocks=True))
+    assert source.settings_dict()["whole_blocks"] is True
 
 
 @pytest.mark.parametrize("shape", [(84, 84, 1), (30, 20, 3)])

@@ -5,8 +5,8 @@ import tensorflow as tf
 from simple_tf.envs.frame_processing import FrameProcessor
 
 
-def _process(image, factor, grayscale=False):
-    processor = FrameProcessor(image.shape, factor, grayscale)
+def _process(image, factor, grayscale=False, **options):
+    processor = FrameProcessor(image.shape, factor, grayscale, **options)
     np.copyto(processor.image, image)
     out = np.full(processor.frame_shape, 77, np.uint8)
     processor.write_frame(out)
@@ -33,6 +33,27 @@ def _exact_area_mean(image, factor):
 def test_is_the_area_mean_rounded_down(shape, factor):
     image = _noise(shape)
     np.testing.assert_array_equal(_process(image, factor), _exact_area_mean(image, factor))
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("shape", [(210, 160, 3), (51, 38, 1)])
+def test_whole_blocks_leave_out_what_does_not_fill_one(shape, factor):
+    image = _noise(shape)
+    height, width = (side // factor * factor for side in shape[:2])
+    np.testing.assert_array_equal(
+        _process(image, factor, whole_blocks=True),
+        _exact_area_mean(image[:height, :width], factor),
+    )
+
+
+def test_in_whole_blocks_what_moves_by_a_block_keeps_its_colours():
+    image = np.zeros((210, 160, 3), np.uint8)
+    image[101:105, 50:52] = 200
+    moved = np.roll(image, (8, 4), (0, 1))
+    before, after = (_process(each, 4, whole_blocks=True) for each in (image, moved))
+    np.testing.assert_array_equal(np.roll(before, (2, 1), (0, 1)), after)
+    before, after = (_process(each, 4) for each in (image, moved))
+    assert (np.roll(before, (2, 1), (0, 1)) != after).any()
 
 
 @pytest.mark.parametrize("factor", [1, 2, 3, 4, 5])
