@@ -77,7 +77,7 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         self._reward_kind = reward
         self._seed = derive_seed_pair(seed, "simulated environment")
         self._predict = (
-            compiled(self._predict_step, jit_compile) if jit_compile else self._predict_step
+            compiled(self._predict_step, jit_compile=True) if jit_compile else self._predict_step
         )
         # int64: TensorFlow cannot count in int32 on a GPU.
         self._rollouts = _counter()  # Started so far, counting a batch as one.

@@ -181,7 +181,7 @@ class WorldModel(tf.keras.Model, metaclass=abc.ABCMeta):
     def check_actions(self, actions: tf.Tensor) -> tf.Tensor:
         """Returns int32 actions; out of range raises ValueError, in a graph an assertion.
 
-        What XLA compiles is not checked: there, an action out of range is no action.
+        What XLA compiles is not checked.
         """
         actions = tf.cast(actions, tf.int32)
         message = f"An action is outside 0..{self.num_actions - 1}, the range of this model."
