@@ -19,8 +19,12 @@ _NOTICEABLE = 12
 _BLOCK = 3
 # A block of shapes is one number with a bit per pixel.
 _BITS = 1 << np.arange(_BLOCK**2).reshape(_BLOCK, _BLOCK)
+# Whether something is in the middle of a block.
+_MIDDLE = int(_BITS[_BLOCK // 2, _BLOCK // 2])
 # Beyond the edges there is neither anything nor nothing: pixels there have a bit of another kind.
 _OUTSIDE = 1 << _BLOCK**2
+# Above all bits of a block: something is there in the newer frame.
+_TAKEN = 1 << 2 * _BLOCK**2
 # How many pixels of a block may have changed since it was somewhere else: things that move by half
 # a pixel change their shape, and simulated ones are not drawn as well as real ones.
 _TOLERANCE = 2
@@ -55,14 +59,18 @@ def go_on_moving(now: tf.Tensor, before: tf.Tensor, usual: tf.Tensor, radius: in
     stands = blocks == blocks_before
     # Only what is there and does not stand still can be found elsewhere.
     moves = (shapes > 0) & ~stands
-    blocks_before = _with_edges(blocks_before, radius, 0)
-    shapes_before = _with_edges(shapes_before, radius, 0)
-    things = _with_edges(shapes * _FOLLOWED, radius, 0)
+    # One number for all that is to be known of a place, so that one image is moved and not three.
+    places = _with_edges(blocks_before + shapes * _TAKEN, radius, 0)
 
     def try_motion(motion: tf.Tensor, moved: _Move, found: tf.Tensor) -> tf.Tensor:
-        changed = _num_bits(tf.bitwise.bitwise_xor(blocks, moved(blocks_before)))
-        better = moves & (moved(shapes_before) > 0) & (changed <= found // _CHANGED)
-        return tf.where(better, changed * _CHANGED + motion + moved(things), found)
+        place = moved(places)
+        differing = tf.bitwise.bitwise_and(tf.bitwise.bitwise_xor(blocks, place), _TAKEN - 1)
+        changed = _num_bits(differing) * _CHANGED
+        was_there = tf.bitwise.bitwise_and(place, _MIDDLE) > 0
+        # As good as what was found, or better, by the pixels that have changed.
+        better = moves & was_there & (changed <= found)
+        followed = tf.where(place >= _TAKEN, _FOLLOWED, 0)
+        return tf.where(better, changed + motion + followed, found)
 
     found = _for_all_motions(radius, tf.fill(tf.shape(blocks), _NOT_FOUND), try_motion)
     found = tf.where(found == _NOT_FOUND, 0, found % _CHANGED)
