@@ -5,25 +5,45 @@ replicas have equal parts of its rows, in order. What is drawn for a row, and wh
 all rows, is the same however many replicas there are. With one replica, or outside of a strategy,
 every function here returns what it is given: there is no second path for a single device.
 
+A replica may compute its rows in parts (`parts.py`), each of which then draws as a replica does.
+
 Inside the functions that a strategy runs, sums over the replicas may not stand in a loop or a
 condition (TensorFlow cannot trace them there): loops around them belong outside of `run`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+_part_of_replica: contextvars.ContextVar[tuple[int | tf.Tensor, int]] = contextvars.ContextVar(
+    "part_of_replica", default=(0, 1)
+)
+
+
+@contextlib.contextmanager
+def tracing_part(part: int | tf.Tensor, parts: int) -> Iterator[None]:
+    """What is traced inside is about one of the equal parts of this replica's rows, from 0."""
+    token = _part_of_replica.set((part, parts))
+    try:
+        yield
+    finally:
+        _part_of_replica.reset(token)
+
 
 def this_replica() -> tuple[int | tf.Tensor, int]:
-    """The number of the replica that is being traced, from 0, and how many there are."""
-    context = tf.distribute.get_replica_context()
-    if context is None or context.num_replicas_in_sync == 1:
-        return 0, 1
-    return context.replica_id_in_sync_group, context.num_replicas_in_sync
+    """The number of the replica that is being traced, from 0, and how many there are.
+
+    In a part of a replica: the part's among those of all replicas, and how many these are.
+    """
+    replica, replicas = _whole_replica()
+    part, parts = _part_of_replica.get()
+    return replica * parts + part, replicas * parts
 
 
 def rows_per_replica(batch_size: int, name: str) -> int:
@@ -53,7 +73,7 @@ def own_rows(values: tf.Tensor, axis: int = 0) -> tf.Tensor:
 
 def own_rows_of_process(values: tf.Tensor) -> tf.Tensor:
     """Returns this replica's part of the rows that its process has read for all its replicas."""
-    index, _ = this_replica()
+    index, _ = _whole_replica()
     local = _replicas_of_process(tf.distribute.get_strategy())
     return values if local == 1 else _part(values, index % local, local, 0)
 
@@ -84,6 +104,8 @@ def drawn_gumbels(shape: Any, seed: tf.Tensor) -> tf.Tensor:
 
 def total(values: Any) -> Any:
     """Sums a nest of tensors over the replicas."""
+    if _part_of_replica.get()[1] > 1:
+        raise RuntimeError("A part of a batch cannot sum over all of it.")
     if this_replica()[1] == 1:
         return values
     context = tf.distribute.get_replica_context()
@@ -222,6 +244,14 @@ class ByteVariable(tf.__internal__.tracking.Trackable):
 
 # The name under which TensorFlow saves a variable's value.
 _VALUE = "VARIABLE_VALUE"
+
+
+def _whole_replica() -> tuple[int | tf.Tensor, int]:
+    """As `this_replica`, with all of its parts."""
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return 0, 1
+    return context.replica_id_in_sync_group, context.num_replicas_in_sync
 
 
 def _replicas_of_process(strategy: tf.distribute.Strategy) -> int:

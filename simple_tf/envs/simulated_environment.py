@@ -12,16 +12,17 @@ from tf_agents.environments import tf_environment
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
-from simple_tf.compilation import compiled
 from simple_tf.data.starts import StartSampler
 from simple_tf.models.interface import WorldModel
 from simple_tf.models.noise import fold_in
+from simple_tf.parts import check_parts, in_parts
 from simple_tf.replicas import ReplicaVariable, rows_per_replica
 from simple_tf.seeding import derive_seed_pair
 
 # Reward class 0 stands for a reward of -1.
 LOWEST_REWARD = -1.0
 REWARDS = ("likeliest", "expected")
+_PARTS = "SimulatedEnvironment.parts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +56,8 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         reward: "likeliest": the likeliest reward class, as in the original; "expected": the mean
             under the predicted probabilities.
         jit_compile: whether to compile the model's step with XLA.
+        parts: into how many equal parts a replica cuts its rollouts, to simulate them at the same
+            time, see `in_parts`; 1: not at all.
         seed: of all draws.
     """
 
@@ -66,19 +69,19 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         rollout_length: int = 50,
         reward: str = "likeliest",
         jit_compile: bool = False,
+        parts: int = 1,
         seed: int = 0,
     ) -> None:
         _check(batch_size, rollout_length, reward)
         history_shape = (model.num_input_frames, *model.frame_shape)
         rows = rows_per_replica(batch_size, "SimulatedEnvironment.batch_size")
+        check_parts(parts, _PARTS, rows)
         super().__init__(*_specs(history_shape, model.num_actions), rows)
         self._parts = _Parts(model, starts)
         self._rollout_length = rollout_length
         self._reward_kind = reward
         self._seed = derive_seed_pair(seed, "simulated environment")
-        self._predict = (
-            compiled(self._predict_step, jit_compile=True) if jit_compile else self._predict_step
-        )
+        self._predict_parts = in_parts(self._predict_step, parts, _PARTS, jit_compile)
         # int64: TensorFlow cannot count in int32 on a GPU.
         self._rollouts = _counter()  # Started so far, counting a batch as one.
         self._steps = _counter()  # In the current rollouts.
@@ -127,15 +130,22 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         steps = self._steps.read_value()
         seed = fold_in(tf.constant(self._seed), self._rollouts.read_value())
         seed = fold_in(seed, 2 + steps)
-        frame, reward, state = self._predict(state, history, tf.cast(action, tf.int32), seed)
+        predicted = self._predict_parts((state, history, tf.cast(action, tf.int32)), seed)
+        frame, reward, state = tf.nest.map_structure(_joined, *predicted)
         self._steps.assign(steps + 1)
         self._remember(tf.concat([history[:, 1:], frame[:, tf.newaxis]], axis=1), reward, state)
         return self._time_step()
 
     def _predict_step(
-        self, state: Any, history: tf.Tensor, action: tf.Tensor, seed: tf.Tensor
+        self, rows: tuple[Any, tf.Tensor, tf.Tensor], seed: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, Any]:
-        """Returns the next frame, uint8 [B, H, W, C], the reward [B] and the model's state."""
+        """Returns the next frame, uint8 [B, H, W, C], the reward [B] and the model's state.
+
+        Args:
+            rows: the model's state, histories and actions of some of the rollouts.
+            seed: of this step's draws.
+        """
+        state, history, action = rows
         prediction = self._parts.model.step(state, history, action, seed)
         frame = tf.ensure_shape(self._parts.model.decode(prediction.outputs), history[:, 0].shape)
         return frame, self._reward(prediction.reward_logits), prediction.state
@@ -173,6 +183,10 @@ def _specs(
     observation = tensor_spec.BoundedTensorSpec(history_shape, tf.uint8, 0, 255, name="observation")
     action = tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_actions - 1, name="action")
     return ts.time_step_spec(observation), action
+
+
+def _joined(*parts: tf.Tensor) -> tf.Tensor:
+    return parts[0] if len(parts) == 1 else tf.concat(parts, axis=0)
 
 
 def _state_structure(model: WorldModel, batch_size: int) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import gin
 import tensorflow as tf
@@ -14,7 +15,10 @@ from simple_tf.data.reward_ages import ages_or_long_ago
 from simple_tf.loss_scaling import loss_scale_for, update_if_finite
 from simple_tf.models.interface import WindowLosses, WorldModel
 from simple_tf.models.noise import Noise, StatelessNoise, fold_in
+from simple_tf.parts import check_parts, in_parts
 from simple_tf.replicas import first, own_rows_of_process, this_replica, total
+
+_PARTS = "WorldModelTrainer.parts"
 
 Metrics = dict[str, tf.Tensor]
 Windows = Mapping[str, tf.Tensor]
@@ -38,6 +42,8 @@ class WorldModelTrainer(tf.Module):
             2,000 good steps. 0: no scaling; None: as the model's precision needs it.
         jit_compile: whether to compile the step with XLA; with several replicas, each replica's
             gradients.
+        parts: into how many equal parts a replica cuts its windows, to compute their gradients at
+            the same time, see `in_parts`; 1: not at all.
         seed: root of all draws.
     """
 
@@ -48,9 +54,11 @@ class WorldModelTrainer(tf.Module):
         clip_norm: float = 1.0,
         loss_scale: float | None = None,
         jit_compile: bool = False,
+        parts: int = 1,
         seed: int = 0,
     ) -> None:
         super().__init__(name="world_model_trainer")
+        check_parts(parts, _PARTS)
         self.model = model
         self.optimizer = optimizer
         self.clip_norm = clip_norm
@@ -60,10 +68,15 @@ class WorldModelTrainer(tf.Module):
         with tf.init_scope():
             optimizer.build(self._variables)
         self._strategy = tf.distribute.get_strategy()
-        # XLA cannot compile the exchange between replicas: with several, it gets what is before.
+        # XLA compiles the step as a whole if it can, which is neither with an exchange between
+        # replicas in it nor with parts that are to be computed at the same time. Then it gets what
+        # comes before these, and without replicas what comes after.
         alone = self._strategy.num_replicas_in_sync == 1
-        self._gradients_of_rows = self._compute if alone else compiled(self._compute, jit_compile)
-        self._compiled_step = compiled(self.apply, jit_compile and alone)
+        whole = alone and parts == 1
+        self._summands = in_parts(self._compute, parts, _PARTS, jit_compile and not whole)
+        finish = self._apply_sums
+        self._finish = compiled(finish, jit_compile) if alone and not whole else finish
+        self._compiled_step = compiled(self.apply, jit_compile and whole)
 
     @property
     def global_step(self) -> tf.Variable:
@@ -133,9 +146,31 @@ class WorldModelTrainer(tf.Module):
     ) -> Metrics:
         """Traceable body of `train_step`; `noise` replaces the seeded draws."""
         ages = ages_or_long_ago(ages, frames)
-        gradients, metrics = self._strategy.run(
-            self._gradients, args=(frames, actions, reward_classes, ages, noise)
+        gradients, sums = self._strategy.run(
+            self._sum, args=(frames, actions, reward_classes, ages, noise)
         )
+        return self._finish(gradients, sums)
+
+    def noise(self) -> StatelessNoise:
+        """Returns the draws of the current step."""
+        return StatelessNoise(fold_in(tf.constant([self._seed, 0], tf.int32), self.global_step))
+
+    def _sum(
+        self,
+        frames: tf.Tensor,
+        actions: tf.Tensor,
+        reward_classes: tf.Tensor,
+        ages: tf.Tensor,
+        noise: Noise | None,
+    ) -> tuple[list[tf.Tensor], Metrics]:
+        """What every replica returns: the global batch's gradients, and its metrics' sums."""
+        batch = (frames, actions, reward_classes, ages)
+        rows = tuple(own_rows_of_process(values) for values in batch)
+        return total(_added(self._summands(rows, noise)))
+
+    def _apply_sums(self, gradients: list[tf.Tensor], sums: Metrics) -> Metrics:
+        """Updates the model, and returns the metrics; what is given is the replicas'."""
+        gradients, metrics = self._strategy.run(self._clip, args=(gradients, sums))
         metrics = first(self._strategy, metrics)
 
         def update() -> None:
@@ -144,21 +179,8 @@ class WorldModelTrainer(tf.Module):
         update_if_finite(update, metrics["gradient_norm"], self._loss_scale)
         return metrics
 
-    def noise(self) -> StatelessNoise:
-        """Returns the draws of the current step."""
-        return StatelessNoise(fold_in(tf.constant([self._seed, 0], tf.int32), self.global_step))
-
-    def _gradients(
-        self,
-        frames: tf.Tensor,
-        actions: tf.Tensor,
-        reward_classes: tf.Tensor,
-        ages: tf.Tensor,
-        noise: Noise | None,
-    ) -> tuple[list[tf.Tensor], Metrics]:
-        """What every replica returns: the global batch's clipped gradients, and its metrics."""
-        rows = [own_rows_of_process(values) for values in (frames, actions, reward_classes, ages)]
-        gradients, sums = total(self._gradients_of_rows(*rows, noise))
+    def _clip(self, gradients: list[tf.Tensor], sums: Metrics) -> tuple[list[tf.Tensor], Metrics]:
+        """Clipped gradients, and metrics, of their sums over the global batch."""
         if self._loss_scale is not None:
             gradients = [gradient / self._loss_scale.value for gradient in gradients]
         norm = tf.linalg.global_norm(gradients)
@@ -171,20 +193,21 @@ class WorldModelTrainer(tf.Module):
         return gradients, metrics
 
     def _compute(
-        self,
-        frames: tf.Tensor,
-        actions: tf.Tensor,
-        reward_classes: tf.Tensor,
-        ages: tf.Tensor,
-        noise: Noise | None,
+        self, rows: tuple[tf.Tensor, ...], noise: Noise | None
     ) -> tuple[list[tf.Tensor], Metrics]:
-        """One replica's summand of the gradients, and of the sums and counts of the metrics."""
+        """One summand of the gradients, and of the sums and counts of the metrics.
+
+        Args:
+            rows: frames, actions, reward classes and ages of a replica's windows, or of a part.
+            noise: replaces the seeded draws.
+        """
+        frames, actions, reward_classes, ages = rows
         noise = noise or self.noise()
         with tf.GradientTape() as tape:
             losses = self.model.window_losses(
                 frames, actions, reward_classes, self.global_step, noise, ages=ages
             )
-            # Summed over the replicas this is the mean over the global batch.
+            # Summed over all replicas and parts this is the mean over the global batch.
             loss = tf.reduce_mean(losses.total) / this_replica()[1]
             scaled = loss if self._loss_scale is None else loss * self._loss_scale.value
         gradients = tape.gradient(
@@ -196,6 +219,14 @@ class WorldModelTrainer(tf.Module):
     def _update(self, gradients: list[tf.Tensor]) -> None:
         pairs = zip(gradients, self._variables, strict=True)
         self.optimizer.apply_gradients(pairs, skip_gradients_aggregation=True)
+
+
+def _added(summands: list[Any]) -> Any:
+    return summands[0] if len(summands) == 1 else tf.nest.map_structure(_sum_of, *summands)
+
+
+def _sum_of(*values: tf.Tensor) -> tf.Tensor:
+    return tf.add_n(values)
 
 
 def _metric_sums(losses: WindowLosses, classes: tf.Tensor) -> Metrics:

@@ -265,6 +265,26 @@ def test_real_models_play_with_their_state(model_class, rule_starts):
     assert np.abs(np.diff(steps.observation[1:5, :, -1].astype(int), axis=0)).any()
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_rollouts_in_parts_are_the_same(rule_starts, jit_compile):
+    """Draws included: ages count from rewards that are drawn, latents are predicted bit by bit."""
+    ages = []
+    for parts in (1, BATCH):
+        environment, counted = _told_ages(rule_starts, jit_compile=jit_compile, parts=parts)
+        play(environment, LENGTH - 1)
+        ages.append(counted.read_value().numpy())
+    np.testing.assert_array_equal(*ages)
+    model = StochasticDiscreteModel(
+        (12, 16, 3), 2, head=SoftmaxHead(3), hidden_size=4, compress_steps=2
+    )
+    settings = {"batch_size": 4, "rollout_length": 4, "jit_compile": jit_compile}
+    steps = [
+        play(SimulatedEnvironment(model, rule_starts, parts=parts, **settings), 6)[0]
+        for parts in (1, 2)
+    ]
+    tf.nest.map_structure(np.testing.assert_array_equal, *steps)
+
+
 def _told_ages(starts, **settings):
     """An environment of a model that is told ages, and which variable has them."""
     model = PatchModel(
@@ -324,6 +344,8 @@ def test_as_tf_agents_own_batched_environment_it_says_what_it_has(simulated):
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, not 0"),
         ({"rollout_length": 2.5}, "rollout_length must be a whole number"),
         ({"reward": "sum"}, "must be one of likeliest, expected, not 'sum'"),
+        ({"parts": 0}, "parts must be a whole number of at least 1, not 0"),
+        ({"parts": 2}, "parts is 2, but a batch of 3 cannot be shared equally"),
     ],
 )
 def test_settings_are_checked(simulated, settings, message):

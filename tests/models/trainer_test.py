@@ -142,6 +142,25 @@ def test_xla_computes_the_same_step(name):
     np.testing.assert_allclose(*losses, rtol=1e-3 if name == "deterministic" else 0.1)
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_windows_in_parts_give_the_same_step(jit_compile):
+    window = moving_square(batch=4)
+    steps = []
+    for parts in (1, 2):
+        trainer = trainer_of("carried", trainer={"jit_compile": jit_compile, "parts": parts})
+        metrics = [trainer.train_step(*window) for _ in range(2)]
+        assert int(trainer.global_step) == 2
+        steps.append([float(m[key]) for m in metrics for key in ("loss", "gradient_norm")])
+    np.testing.assert_allclose(*steps, rtol=1e-3)
+
+
+def test_an_odd_number_of_windows_has_no_halves():
+    with pytest.raises(ValueError, match=r"WorldModelTrainer\.parts is 2, but a batch of 3"):
+        trainer_of(trainer={"parts": 2}).train_step(*moving_square(batch=3))
+    with pytest.raises(ValueError, match=r"WorldModelTrainer\.parts must be a whole number"):
+        trainer_of(trainer={"parts": 0})
+
+
 @pytest.mark.parametrize(
     ("name", "precision"),
     [
