@@ -57,7 +57,7 @@ def _assert_same(found, expected):
     scope="module", params=["patch", pytest.param("stochastic", marks=pytest.mark.slow)]
 )
 def work(request, tmp_path_factory):
-    """One replica and two have worked, with a model for which the folder is named."""
+    """One replica, two, and two in parts have worked; the folder is named for their model."""
     directory = tmp_path_factory.mktemp("work") / request.param
     directory.mkdir()
     # Logical devices must be set before TensorFlow starts: another process.
@@ -72,6 +72,18 @@ def test_two_replicas_do_the_work_of_one_and_each_resumes_what_the_other_saved(w
     losses = [metrics["loss"] for metrics in one["fresh"] + one["resumed"]]
     assert len(set(losses)) == 6
     _assert_same(_read(work, "two"), one)
+
+
+def test_so_do_two_replicas_that_cut_their_rows_into_parts(work):
+    cut, one = _read(work, "cut"), _read(work, "one")
+    for part in cut, one:  # The first two steps are the world model's.
+        part["fresh"], part["policy"] = part["fresh"][:2], part["fresh"][2:]
+    _assert_same(cut, one)
+    # A part is one row, which is multiplied otherwise than two: of an untrained model's values,
+    # which are nearly equal, another may then be the likeliest of a pixel.
+    for mine, other in zip(cut["policy"], one["policy"], strict=True):
+        for name in other:
+            np.testing.assert_allclose(mine[name], other[name], rtol=0.05, atol=1e-5)
 
 
 def test_two_workers_do_the_work_of_one_and_only_the_chief_saves(work):

@@ -94,16 +94,18 @@ MODELS = {"stochastic": stochastic, "patch": patch}
 class Work:
     """A world model and PPO inside it."""
 
-    def __init__(self, kind: str, store: EpisodeStore, jit_compile: bool = False) -> None:
+    def __init__(
+        self, kind: str, store: EpisodeStore, jit_compile: bool = False, parts: int = 1
+    ) -> None:
         model = MODELS[kind]()
         starts = StartSampler(SHAPE, model.num_input_frames)
         # Rollouts are longer than an update: what is saved is in the middle of them.
         environment = SimulatedEnvironment(
-            model, starts, BATCH, 6, reward="expected", jit_compile=jit_compile
+            model, starts, BATCH, 6, reward="expected", jit_compile=jit_compile, parts=parts
         )
         network = PolicyNetwork((4, *SHAPE), ACTIONS, filters=2, hidden_size=8)
         adam = tf.keras.optimizers.Adam
-        self.model = WorldModelTrainer(model, adam(0.003), jit_compile=jit_compile)
+        self.model = WorldModelTrainer(model, adam(0.003), jit_compile=jit_compile, parts=parts)
         self.policy = PPOTrainer(
             environment, network, adam(0.001), collect_steps=4, jit_compile=jit_compile
         )
@@ -158,20 +160,24 @@ def make_store(directory: Path) -> EpisodeStore:
     return store
 
 
-def build(devices: Devices, kind: str, directory: Path) -> Work | RealWork:
+def build(devices: Devices, kind: str, directory: Path, parts: int = 1) -> Work | RealWork:
     """Makes everything on some devices."""
     with devices.strategy.scope():
-        return RealWork() if kind == "real" else Work(kind, make_store(directory / "store"))
+        if kind == "real":
+            return RealWork()
+        return Work(kind, make_store(directory / "store"), parts=parts)
 
 
 def replicas(kind: str, directory: Path) -> None:
-    """Compares one replica with two in one process."""
+    """Compares one replica with two, and with two that cut their rows, in one process."""
     two_devices = choose_devices("cpu", replicas=2)
     one, two = build(Devices(), kind, directory), build(two_devices, kind, directory)
-    fresh = {"one": one.do(2, 2), "two": two.do(2, 2)}
+    cut = build(two_devices, kind, directory, parts=2)
+    fresh = {"one": one.do(2, 2), "two": two.do(2, 2), "cut": cut.do(2, 2)}
     RunCheckpoints(directory / "saved", two.objects).save({"by": "two replicas"})
-    RunCheckpoints(directory / "saved", one.objects).restore()
-    for name, work in (("one", one), ("two", two)):
+    for work in (one, cut):
+        RunCheckpoints(directory / "saved", work.objects).restore()
+    for name, work in (("one", one), ("two", two), ("cut", cut)):
         write(directory / f"{name}.json", fresh[name], work.do(1, 1))
 
 

@@ -26,7 +26,7 @@ _PARTS = "SimulatedEnvironment.parts"
 
 
 @dataclasses.dataclass(frozen=True)
-class _Parts:
+class _Borrowed:
     """What an environment uses but does not own, out of sight of its checkpoints."""
 
     model: WorldModel
@@ -77,7 +77,7 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         rows = rows_per_replica(batch_size, "SimulatedEnvironment.batch_size")
         check_parts(parts, _PARTS, rows)
         super().__init__(*_specs(history_shape, model.num_actions), rows)
-        self._parts = _Parts(model, starts)
+        self._borrowed = _Borrowed(model, starts)
         self._rollout_length = rollout_length
         self._reward_kind = reward
         self._seed = derive_seed_pair(seed, "simulated environment")
@@ -110,9 +110,9 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
         rollouts = self._rollouts.read_value() + 1
         self._rollouts.assign(rollouts)
         seed = fold_in(tf.constant(self._seed), rollouts)
-        frames, actions, ages = self._parts.starts.sample(self.batch_size, fold_in(seed, 0))
+        frames, actions, ages = self._borrowed.starts.sample(self.batch_size, fold_in(seed, 0))
         frames = tf.ensure_shape(frames, self._history.shape)
-        state = self._parts.model.initial_state(frames, actions, fold_in(seed, 1), ages)
+        state = self._borrowed.model.initial_state(frames, actions, fold_in(seed, 1), ages)
         self._steps.assign(tf.zeros([], tf.int64))
         self._remember(frames, tf.zeros([self.batch_size]), state)
         return self._time_step()
@@ -146,8 +146,10 @@ class SimulatedEnvironment(tf_environment.TFEnvironment, tf.__internal__.trackin
             seed: of this step's draws.
         """
         state, history, action = rows
-        prediction = self._parts.model.step(state, history, action, seed)
-        frame = tf.ensure_shape(self._parts.model.decode(prediction.outputs), history[:, 0].shape)
+        prediction = self._borrowed.model.step(state, history, action, seed)
+        frame = tf.ensure_shape(
+            self._borrowed.model.decode(prediction.outputs), history[:, 0].shape
+        )
         return frame, self._reward(prediction.reward_logits), prediction.state
 
     def _reward(self, logits: tf.Tensor) -> tf.Tensor:
