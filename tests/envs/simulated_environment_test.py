@@ -319,7 +319,7 @@ def test_a_restored_environment_goes_on_counting(rule_starts, tmp_path):
     expected, _ = play(environment, LENGTH)
     for disturbed in (False, True):
         other, restored = _told_ages(rule_starts)
-        other._parts.model.set_weights(environment._parts.model.get_weights())
+        other._borrowed.model.set_weights(environment._borrowed.model.get_weights())
         tf.train.Checkpoint(environment=other).read(path).assert_consumed()
         np.testing.assert_array_equal(restored.read_value(), saved)
         if disturbed:
@@ -353,7 +353,7 @@ def test_settings_are_checked(simulated, settings, message):
         simulated(**settings)
 
 
-def test_gin_binds_settings_but_no_parts(rule_model, rule_starts):
+def test_gin_binds_settings_but_nothing_borrowed(rule_model, rule_starts):
     with gin.unlock_config():
         gin.parse_config("SimulatedEnvironment.rollout_length = 5")
     try:
