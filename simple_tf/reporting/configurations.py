@@ -92,12 +92,31 @@ def told_apart(starts: Sequence[tuple[Start, Mapping[str, str]]]) -> list[str]:
 
 def _versions(starts: Sequence[tuple[Start, Mapping[str, str]]]) -> list[list[int]]:
     """Splits runs of the same files by what these bound, the newest last; each in order of time."""
-    overridden = set().union(*(start.overridden for start, _ in starts))
-    versions: dict[frozenset[tuple[str, str]], list[int]] = defaultdict(list)
+    versions: list[list[int]] = []
     for number in sorted(range(len(starts)), key=lambda number: starts[number][0].time):
-        kept = {name: value for name, value in starts[number][1].items() if name not in overridden}
-        versions[frozenset(kept.items())].append(number)
-    return sorted(versions.values(), key=lambda numbers: starts[numbers[-1]][0].time)
+        alike = (
+            version
+            for version in versions
+            if all(_same_contents(starts[number], starts[other]) for other in version)
+        )
+        version = next(alike, None)
+        if version is None:
+            versions.append([number])
+        else:
+            version.append(number)
+    return sorted(versions, key=lambda numbers: starts[numbers[-1]][0].time)
+
+
+def _same_contents(
+    one: tuple[Start, Mapping[str, str]], other: tuple[Start, Mapping[str, str]]
+) -> bool:
+    """Whether the files may have been the same: nothing differs but what a command line decided."""
+    decided = one[0].overridden | other[0].overridden
+    first, second = (
+        {name: value for name, value in bound.items() if name not in decided}
+        for _, bound in (one, other)
+    )
+    return first == second
 
 
 def _values(command: Sequence[str], flag: str) -> list[str]:

@@ -53,3 +53,12 @@ def test_two_contents_of_one_commit_have_two_names():
     starts = [(start(str(time), "0123456789"), {"A.b": str(time)}) for time in range(4)]
     names = ["cpu (0123456)", "cpu (0123456, 2)", "cpu (0123456, 3)", "cpu"]
     assert told_apart(starts) == names
+
+
+def test_a_binding_of_one_run_does_not_hide_that_others_had_other_files():
+    starts = [
+        (start("1", "1111111111"), {"A.b": "1"}),
+        (start("2", "2222222222", bindings=["A.b=2"]), {"A.b": "2"}),
+        (start("3", "3333333333"), {"A.b": "2"}),
+    ]
+    assert told_apart(starts) == ["cpu (1111111)", "cpu (1111111), A.b=2", "cpu"]
