@@ -325,7 +325,7 @@ def _minibatch(batch):
 
 
 def test_the_policy_s_rate_falls_to_0_with_the_last_update():
-    for bindings, updates in (([], 10 * 40), (["Schedule.iterations = 3"], 3 * 40)):
+    for bindings, updates in (([], 14 * 40), (["Schedule.iterations = 3"], 3 * 40)):
         configure(["cpu_drawn.gin"], bindings)
         steps = gin.query_parameter("%ROLLOUT_LENGTH")
         passes, size = (
