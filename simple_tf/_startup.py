@@ -25,12 +25,16 @@ _IMPORT_NOISE = re.compile(
     r"|Could not find cuda drivers on your machine"
     r"|absl::InitializeLog"
 )
-# Lines that XLA prints once in a process, when it compiles something for a CPU for the first time.
+# Lines that XLA prints when it compiles something for a CPU for the first time, and the last one
+# again whenever more is computed at the same time than ever before.
 _COMPILATION_NOISE = re.compile(
     r"absl::InitializeLog"
     r"|Compiled cluster using XLA!"
     r"|SetPriority unimplemented for this stream"
 )
+
+# As many parts of a batch as anyone may want to compute at the same time.
+_MOST_AT_ONCE = 8
 
 
 def prepare_process() -> None:
@@ -48,15 +52,26 @@ def prepare_process() -> None:
 
 
 def compile_once() -> None:
-    """Has XLA compile next to nothing, so that it says now, unheard, what it says only once.
+    """Has XLA compute something on all cores, so that it says now, unheard, what it says only once.
 
     One of these lines calls itself an error: no log level could hide it and show real ones. All
     devices have to be chosen before, because TensorFlow computes here.
     """
     import tensorflow as tf
 
+    def multiply(x: tf.Tensor) -> tf.Tensor:
+        # Long enough, about 20 ms, that all are at it at the same time.
+        return tf.while_loop(lambda *_: True, lambda x: x @ x, (x,), maximum_iterations=50)[0]
+
+    compiled = tf.function(multiply, jit_compile=True, autograph=False)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    count = min(cores or 1, _MOST_AT_ONCE)
+    together = tf.function(
+        lambda x: [compiled(x + float(i)) for i in range(count)], autograph=False
+    )
     with _stderr_without_noise(_COMPILATION_NOISE), tf.device("CPU:0"):
-        tf.function(lambda x: x + 1.0, jit_compile=True, autograph=False)(tf.zeros([]))
+        for _ in range(2):  # The first time they wait for the compiler, one after the other.
+            together(tf.zeros([256, 256]))[0].numpy()
 
 
 def _silence_gym_notice() -> None:

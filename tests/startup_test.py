@@ -67,3 +67,17 @@ def test_the_first_compilation_is_silent_and_what_comes_later_is_heard():
     assert "Compiled cluster using XLA" in _run(begin + compile_something).stderr
     quiet = _run(begin + "devices.choose_devices('cpu')\n" + compile_something)
     assert quiet.stderr == "an error\n"
+
+
+def test_computing_in_parts_is_silent():
+    code = (
+        "import simple_tf, tensorflow as tf\n"
+        "from simple_tf.parts import in_parts\n"
+        "from simple_tf.training import devices\n"
+        "devices.choose_devices('cpu')\n"
+        "def work(x):\n"
+        "    return tf.while_loop(lambda x: True, lambda x: x @ x, [x], maximum_iterations=50)[0]\n"
+        "both = tf.function(in_parts(work, 2, 'parts', jit_compile=True), autograph=False)\n"
+        "for _ in range(5): both(tf.zeros([2, 256, 256]))[1].numpy()\n"
+    )
+    assert _run(code).stderr == ""
