@@ -1,6 +1,8 @@
 """Reports on runs: one HTML page, a Markdown table and a CSV file, beside the paper's scores.
 
 python -m simple_tf.report --runs=runs/pong --runs=runs/freeway --output_dir=report
+
+Without --output_dir, --runs=results renews the tables in the README beside that folder, too.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _OUTPUT_DIR = flags.DEFINE_string(
 def main(_: list[str]) -> int:
     folders = [Path(folder) for folder in _RUNS.value]
     # The repository's README has a table of the runs in results/ beside it.
-    for folder in folders:
+    for folder in [] if _OUTPUT_DIR.value else folders:
         readme = folder.resolve().parent / "README.md"
         if folder.resolve().name == _RECORDED and renew_readme(readme, find_runs([folder])):
             print(f"table     {readme}")

@@ -1,6 +1,6 @@
 """SimPLe: learns a game's dynamics, trains a policy inside them, plays, and again.
 
-python -m simple_tf.train --gin_file=sd.gin --game=pong --output_dir=runs/pong
+python -m simple_tf.train --gin_file=cpu.gin --game=pong --output_dir=runs/pong
 """
 
 from __future__ import annotations

@@ -98,8 +98,14 @@ class PPOTrainer(tf.Module):
 
     @property
     def learned_variables(self) -> list[tf.Variable]:
-        """The policy's weights and its optimiser's variables."""
-        return [*self.network.variables, *self.learner.optimizer.variables]
+        """The policy's weights and what its optimiser has gathered about them.
+
+        Without the optimiser's count of steps, which a falling rate goes by: that is of the run,
+        and goes on when an earlier policy is brought back.
+        """
+        optimizer = self.learner.optimizer
+        gathered = [v for v in optimizer.variables if v is not optimizer.iterations]
+        return [*self.network.variables, *gathered]
 
     def train(self, num_updates: int, iteration: int = NO_ITERATION) -> Metrics:
         """Runs updates.

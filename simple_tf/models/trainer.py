@@ -62,6 +62,7 @@ class WorldModelTrainer(tf.Module):
         self.model = model
         self.optimizer = optimizer
         self.clip_norm = clip_norm
+        self._parts = parts
         self._seed = seed
         self._variables = list(model.trainable_variables)
         self._loss_scale = loss_scale_for(model, loss_scale)
@@ -87,6 +88,10 @@ class WorldModelTrainer(tf.Module):
     def strategy(self) -> tf.distribute.Strategy:
         """What the trainer was made under: its replicas share every batch."""
         return self._strategy
+
+    def check_batch_size(self, rows: int) -> None:
+        """Raises a ValueError if a replica cannot cut so many windows into its parts."""
+        check_parts(self._parts, _PARTS, rows)
 
     def train_step(
         self,

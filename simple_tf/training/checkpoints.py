@@ -172,7 +172,10 @@ def _latest(directory: Path) -> tuple[Path, dict[str, Any]]:
             return path, verified_position(path)
         except (OSError, ValueError, KeyError, TypeError):
             continue
-    raise CheckpointError(f"There is no whole checkpoint in {directory}.")
+    raise CheckpointError(
+        f"There is no whole checkpoint in {directory}: the records of a run are not enough, its "
+        "checkpoints/ and episodes/ are needed."
+    )
 
 
 def verified_position(path: Path) -> dict[str, Any]:

@@ -202,8 +202,8 @@ class Experiment(LoopRun):
         return [
             *together,
             led_by_chief(collection, workers, store),
+            SelectionPhase(learners.kept, store, schedule),  # Of those who have just played.
             RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
-            SelectionPhase(learners.kept, store, schedule),
             *(led_by_chief(phase, workers, store) for phase in evaluations),
         ]
 

@@ -68,7 +68,9 @@ class LoopRun(abc.ABC):
         """
         position = self._position = self._restored_position()
         game, seed = self._description.game, self._description.seed
-        self._say(screen.opening(game, seed, self._schedule, position, self._columns))
+        self._say(
+            screen.opening(self.directory, game, seed, self._schedule, position, self._columns)
+        )
         with Interruption() as interruption, self._log(position) as log, self.beside:
             loop = self._loop(position, log, interruption.requested)
             self._keep_configuration()
@@ -80,7 +82,7 @@ class LoopRun(abc.ABC):
             self.beside.check()  # Whether it was this that ended the loop.
         # It may have reached another worker only.
         stopped_by = interruption.signal_name or signal.SIGTERM.name
-        self._say(screen.interrupted(stopped_by, position))
+        self._say(screen.interrupted(stopped_by, self.directory, position))
         return stopped_by
 
     def _close(self, position: Position) -> None:

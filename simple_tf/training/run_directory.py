@@ -160,6 +160,7 @@ class RunDirectory:
                 f"{self.path} holds a run with another configuration; give the same again to go "
                 f"on with it, or choose another --output_dir. What differs:\n  {listing}"
             )
+        self._check_whole()
         return True
 
     def read(self) -> tuple[RunDescription, dict[str, Any]]:
@@ -176,10 +177,22 @@ class RunDirectory:
             return description, {"starts": [], **fields}
         except FileNotFoundError as error:
             raise RunError(f"There is no run in {self.path}: it has no run.json.") from error
+        except NotADirectoryError as error:
+            raise RunError(f"{self.path} is a file, not the directory of a run.") from error
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise RunError(
                 f"{self.description} cannot be read ({error}); restore it from a copy."
             ) from error
+
+    def _check_whole(self) -> None:
+        """Raises a RunError where going on would mean beginning anew over the records of a run."""
+        records = [*self.evaluations.glob("*.json"), *self.policies.glob("*")]
+        if records and not any(self.checkpoints.glob("[0-9]*")):
+            raise RunError(
+                f"{self.path} holds the records of a run without its checkpoints: it cannot go on, "
+                "and beginning anew would overwrite them. Choose another --output_dir, or copy the "
+                f"checkpoints back to {self.checkpoints}."
+            )
 
     def _check_resumption(self, description: RunDescription, resume: str) -> bool:
         started = self.check(description)

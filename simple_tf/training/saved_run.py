@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import gin
 import tensorflow as tf
@@ -13,10 +14,12 @@ from simple_tf.envs.catalog import find_game
 from simple_tf.envs.game import GameSource
 from simple_tf.evaluation.card import CardError, read_card
 from simple_tf.evaluation.policy import Origin
+from simple_tf.evaluation.protocol import FINAL
 from simple_tf.training import model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.checkpoints import latest_position, latest_state
 from simple_tf.training.configuration import configure
 from simple_tf.training.experiment import Learners, build_learners
+from simple_tf.training.gin_files import ConfigurationError
 from simple_tf.training.networks import build_policy
 from simple_tf.training.policy_files import load_policy
 from simple_tf.training.position import Position
@@ -42,10 +45,13 @@ class SavedRun:
 
     def __init__(self, path: Path, bindings: Sequence[str] = ()) -> None:
         self.directory = RunDirectory(path)
-        description, _ = self.directory.read()
+        description, fields = self.directory.read()
         if not self.directory.configuration.is_file():
             raise RunError(f"{path} has not been started yet: it has no config.gin.")
-        configure([str(self.directory.configuration)], bindings)
+        try:
+            configure([str(self.directory.configuration)], bindings)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}{_made_at(fields)}") from error
         self.seed = description.seed
         self.source: GameSource = find_game(description.game)
         game = self.source.make()
@@ -71,6 +77,10 @@ class SavedRun:
         """
         there = self.directory.policy_iterations()
         if not there:
+            if self.directory.evaluation(FINAL).exists():
+                raise RunError(
+                    f"{self.directory.path} holds the records of a run without its policies/."
+                )
             raise RunError(f"{self.directory.path} has no policy yet; it is saved every iteration.")
         if which == "all":
             return there
@@ -121,6 +131,12 @@ class SavedRun:
         if not scores:
             raise RunError(f"{self.directory.path} has no evaluation to choose the best by.")
         return max(scores, key=lambda iteration: (scores[iteration], iteration))
+
+
+def _made_at(fields: Mapping[str, Any]) -> str:
+    """Which version of the package has all options of a run, as far as it is known."""
+    commit = fields["starts"][-1].get("commit") if fields["starts"] else None
+    return f" The run was made at commit {commit[:7]}, which has all its options." if commit else ""
 
 
 def _is_bound(name: str) -> bool:

@@ -31,13 +31,14 @@ MODEL_FREE_COLUMNS: tuple[Column, ...] = (
 
 
 def opening(
+    directory: RunDirectory,
     game: str,
     seed: int,
     schedule: Plan,
     position: Position,
     columns: Sequence[Column] = SIMPLE_COLUMNS,
 ) -> str:
-    """Says what is going to happen."""
+    """Says what is going to happen, and where it can be watched."""
     plan = (
         f"{game}, seed {seed}: {schedule.iterations} iteration{'s' * (schedule.iterations > 1)}, "
         f"{schedule.total_interactions:,} interactions with the real game"
@@ -52,7 +53,8 @@ def opening(
     elif position.interactions:
         plan += f", after {position.interactions:,} that its first policy was trained with"
     titles = "  ".join(f"{title:>{width}}" for title, width, _ in columns)
-    return f"{plan}.\niteration  interactions  {titles}  time"
+    watched = f"Watch it: tensorboard --logdir={directory.tensorboard}"
+    return f"{plan}.\n{watched}\niteration  interactions  {titles}  time"
 
 
 def iteration(
@@ -83,12 +85,12 @@ def _late(position: Position, schedule: Plan, columns: Sequence[Column]) -> str:
     return f"{place}  {played}  {'  '.join(cells)}  (evaluated meanwhile)"
 
 
-def interrupted(signal_name: str | None, position: Position) -> str:
+def interrupted(signal_name: str | None, directory: RunDirectory, position: Position) -> str:
     """Says that nothing is lost, and how to go on."""
     return (
         f"Stopped by {signal_name} in iteration {position.iteration}, "
         f"{position.phase.replace('_', ' ')}. Everything is saved: the same command goes on from "
-        "here."
+        f"here, with --output_dir={directory.path}."
     )
 
 

@@ -71,10 +71,10 @@ class Workers:
         """Whether any worker has called this with True; all workers wait for each other."""
         return self._over_workers(int(flag)) > 0
 
-    def check_equal_parts(self, batch_size: int, name: str) -> None:
-        """Raises ValueError unless all replicas can have equal parts of a batch."""
+    def rows_per_replica(self, batch_size: int, name: str) -> int:
+        """Rows of a batch for each replica; raises a ValueError if these are not whole."""
         with self._strategy.scope():
-            rows_per_replica(batch_size, name)
+            return rows_per_replica(batch_size, name)
 
     def _over_workers(self, value: int) -> int:
         if self.count == 1:

@@ -54,7 +54,8 @@ class WorldModelPhase:
         self._rewarded_share = rewarded_share
         self._seed = seed
         self._workers = workers or Workers()
-        self._workers.check_equal_parts(batch_size, "WorldModelPhase.batch_size")
+        rows = self._workers.rows_per_replica(batch_size, "WorldModelPhase.batch_size")
+        trainer.check_batch_size(rows)
 
     def size(self, iteration: int) -> int:
         """See `Phase`."""

@@ -166,6 +166,14 @@ def test_a_restored_trainer_continues_as_if_never_stopped(make_trainer, signal_g
     assert_same_state(trainer, restored)
 
 
+def test_what_was_learned_is_without_the_count_of_steps_that_rates_fall_by(make_trainer):
+    trainer = make_trainer()
+    learned = trainer.learned_variables
+    optimizer = trainer.learner.optimizer
+    assert len(learned) == len(trainer.network.variables) + len(optimizer.variables) - 1
+    assert all(variable is not optimizer.iterations for variable in learned)
+
+
 def test_real_games_go_through_the_same_trainer(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "envs"))
     game = find_game("tiny_games:Corridor-v0")

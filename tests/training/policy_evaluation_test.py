@@ -7,6 +7,7 @@ import pytest
 
 from simple_tf.evaluation.card import RANDOM, Card, read_card, write_card
 from simple_tf.evaluation.protocol import EvaluationProtocol, protocol_grid
+from simple_tf.training.gin_files import ConfigurationError
 from simple_tf.training.policy_evaluation import table, task_of_game, task_of_run
 from simple_tf.training.policy_files import save_policy
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
@@ -80,6 +81,22 @@ def test_a_run_without_policies_or_scores(run, tmp_path):
     gin.clear_config()
     with pytest.raises(RunError, match="has no policy yet"):
         SavedRun(empty.path).choose("latest")
+    empty.evaluations.mkdir()
+    empty.evaluation("final").write_text("{}")
+    gin.clear_config()
+    with pytest.raises(RunError, match="holds the records of a run without its policies"):
+        SavedRun(empty.path).choose("latest")
+
+
+def test_a_run_with_options_that_are_gone_names_its_commit(tmp_path):
+    old = RunDirectory(tmp_path)
+    old.claim(RunDescription("pong", 7, {}))
+    old.configuration.write_text("PatchModel.codes = 16\n")
+    _, fields = old.read()
+    fields["starts"][0]["commit"] = "9be1c55aaaaaaaa"
+    old.description.write_text(json.dumps(fields))
+    with pytest.raises(ConfigurationError, match=r"'codes'.* made at commit 9be1c55, which has"):
+        SavedRun(tmp_path)
 
 
 def test_a_policy_is_played_as_its_run_was_configured(run, tmp_path):

@@ -71,6 +71,25 @@ def test_a_damaged_description_is_said_to_be_one(tmp_path, content):
         RunDirectory(tmp_path).claim(SAME)
 
 
+@pytest.mark.parametrize("record", ["evaluations/final.json", "policies/iteration_001/policy.json"])
+def test_records_without_checkpoints_are_not_overwritten(tmp_path, record):
+    RunDirectory(tmp_path).claim(SAME)
+    (tmp_path / record).parent.mkdir(parents=True)
+    (tmp_path / record).write_text("{}")
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(RunError, match="records of a run without its checkpoints"):
+        RunDirectory(tmp_path).claim(SAME)
+    assert (tmp_path / "run.json").read_bytes() == before
+    (tmp_path / "checkpoints" / "000003").mkdir(parents=True)
+    assert RunDirectory(tmp_path).claim(SAME) is True
+
+
+def test_a_file_is_not_read_as_a_run(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="is a file, not the directory of a run"):
+        RunDirectory(tmp_path / "file").read()
+
+
 def test_policies_are_found_by_iteration(tmp_path):
     run = RunDirectory(tmp_path)
     for iteration in (10, 2):

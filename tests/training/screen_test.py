@@ -13,6 +13,7 @@ SCHEDULE = Schedule(
     world_model_steps=15_000,
     policy_updates=1000,
 )
+RUN = RunDirectory("runs/mine")
 
 
 def _card(player, returns, temperature):
@@ -36,26 +37,33 @@ def _card(player, returns, temperature):
 
 
 def test_the_opening_says_how_much_will_be_played():
-    text = screen.opening("pong", 3, SCHEDULE, Position())
+    text = screen.opening(RUN, "pong", 3, SCHEDULE, Position())
     assert "15 iterations, 102,400 interactions" in text
     assert "going on" not in text
+    assert "tensorboard --logdir=runs/mine/tensorboard" in text
 
 
 def test_one_iteration_is_one_iteration():
-    text = screen.opening("pong", 3, ModelFreeSchedule(2000, 2000), Position())
+    text = screen.opening(RUN, "pong", 3, ModelFreeSchedule(2000, 2000), Position())
     assert "1 iteration, 2,000 interactions with the real game.\n" in text
 
 
 def test_a_run_that_starts_from_a_policy_says_what_is_counted_already():
     start = Position(iteration=1, phase="learning", interactions=51_200)
-    text = screen.opening("pong", 3, ModelFreeSchedule(2000, 1000), start)
+    text = screen.opening(RUN, "pong", 3, ModelFreeSchedule(2000, 1000), start)
     assert "the real game, after 51,200 that its first policy was trained with.\n" in text
 
 
 def test_a_resumed_run_says_where_it_goes_on():
     position = Position(iteration=4, phase="world_model", step=10, seconds=3725.0)
-    text = screen.opening("pong", 3, SCHEDULE, position)
+    text = screen.opening(RUN, "pong", 3, SCHEDULE, position)
     assert "going on in iteration 4, world model, after 1:02:05 of work" in text
+
+
+def test_who_is_stopped_learns_where_to_go_on():
+    text = screen.interrupted("SIGINT", RUN, Position(iteration=4, phase="world_model"))
+    assert "in iteration 4, world model. Everything is saved: the same command goes on" in text
+    assert text.endswith("with --output_dir=runs/mine.")
 
 
 def test_a_line_of_the_table_shows_the_main_score_and_what_is_missing():
@@ -77,7 +85,7 @@ def test_late_scores_are_shown_with_their_own_iteration():
     late, line = screen.iteration(position, SCHEDULE).splitlines()
     assert late.split() == ["1/15", "12,800", "-20.25", "(evaluated", "meanwhile)"]
     assert line.split() == ["2/15", "19,200", "-", "-", "0.25", "-", "-", "0:01:01"]
-    title = screen.opening("pong", 3, SCHEDULE, Position()).splitlines()[1]
+    title = screen.opening(RUN, "pong", 3, SCHEDULE, Position()).splitlines()[2]
     assert late.index("-20.25") + len("-20.25") == title.index("real score") + len("real score")
 
 

@@ -19,11 +19,11 @@ from simple_tf.training.workers import (
 
 def test_a_batch_that_cannot_be_shared_equally_is_refused(monkeypatch):
     workers = Workers()
-    workers.check_equal_parts(4, "WorldModelPhase.batch_size")
+    assert workers.rows_per_replica(4, "WorldModelPhase.batch_size") == 4
     eight = types.SimpleNamespace(num_replicas_in_sync=8)
     monkeypatch.setattr(tf.distribute, "get_strategy", lambda: eight)
     with pytest.raises(ValueError, match=r"WorldModelPhase.batch_size is 4, which 8 replicas"):
-        workers.check_equal_parts(4, "WorldModelPhase.batch_size")
+        workers.rows_per_replica(4, "WorldModelPhase.batch_size")
 
 
 class _Pair:
