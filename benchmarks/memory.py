@@ -1,6 +1,6 @@
 """How much memory it takes to train on a large store: does it grow with what was played?
 
-    python benchmarks/memory.py --steps=1000000 --work_dir=DIR
+    python benchmarks/memory.py [--steps=1000000] [--work_dir=DIR]
 
 Makes a store of so many steps at the paper's frame size (105x80x3), in iterations of 64,000 as
 `sd_1m.gin` has them, from a few pictures that are written again and again. Then, in a process of
@@ -9,10 +9,14 @@ its own, does what training does with a store, and prints the resident memory af
 
 from __future__ import annotations
 
+import simple_tf  # noqa: F401  # Before TensorFlow: sets what it needs at start-up.
+
+# isort: split
 import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -102,14 +106,25 @@ def _peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1_000_000)
-    parser.add_argument("--work_dir", type=Path)
+    parser.add_argument(
+        "--work_dir", type=Path, help="Where the store is made and stays; default: nowhere."
+    )
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(options.measure)))
         return
-    directory = options.work_dir / f"store_{options.steps}"
-    store = make_store(directory, options.steps)
+    if options.work_dir is None:
+        with tempfile.TemporaryDirectory() as directory:
+            report(Path(directory), options.steps)
+    else:
+        report(options.work_dir, options.steps)
+
+
+def report(work_dir: Path, num_steps: int) -> None:
+    """Makes a store, measures, and prints what was found."""
+    directory = work_dir / f"store_{num_steps}"
+    store = make_store(directory, num_steps)
     raw = store.num_steps() * np.prod(store.description.frame_shape) / 1e9
     disk = sum(episode.num_bytes for episode in store.episodes) / 1e9
     print(f"{store.num_steps():,} steps: {raw:.1f} GB of frames, {disk:.1f} GB on disk")

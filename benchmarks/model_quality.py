@@ -23,11 +23,13 @@ import simple_tf  # noqa: F401  # Before TensorFlow: sets what it needs at start
 import time
 from pathlib import Path
 
+import gin
 import numpy as np
 import tensorflow as tf
 from absl import app, flags
 
 from simple_tf.agents.random_policy import RandomPolicy
+from simple_tf.data.reward_ages import ages_along
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
 from simple_tf.envs.batch import GameBatch
@@ -73,7 +75,11 @@ def play(game: str) -> EpisodeStore:
 
 
 def train(model: WorldModel, store: EpisodeStore) -> float:
-    """Trains as the loop would; returns frames per second of processor time."""
+    """Trains as a first iteration of so many steps would.
+
+    Returns:
+        Frames per second of processor time.
+    """
     trainer = WorldModelTrainer(model)
     schedule = Schedule(
         iterations=1,
@@ -88,12 +94,12 @@ def train(model: WorldModel, store: EpisodeStore) -> float:
     phase = WorldModelPhase(trainer, store, schedule)
     windows = iter(phase._windows(1).batches())
     calibrate(model, store, 0)
-    frames = trainer.train(windows, 1)  # Compiles.
+    metrics = trainer.train(windows, 1)  # Compiles.
     begin = time.process_time()
     for _ in range(_STEPS.value - 1):
         batch = next(windows)
-        frames = trainer.train_step(**batch)
-    float(frames["loss"])
+        metrics = trainer.train_step(**batch)
+    float(metrics["loss"])
     targets = batch["actions"].shape[1] + 1 - model.num_input_frames
     count = (_STEPS.value - 1) * batch["actions"].shape[0] * targets
     return count / (time.process_time() - begin)
@@ -126,7 +132,8 @@ class Rollouts:
         actions = np.zeros((_BATCH, self._known - 1 + _HORIZON), np.int32)
         actions[:, : window["actions"].shape[1]] = window["actions"]
         history = window["frames"][:, : self._known]
-        frames, rewards = self._simulate(history, tf.constant(actions), tf.constant([0, 1]))
+        ages = ages_along(window["ages"], window["reward_classes"][:, : self._known - 1])[:, -1]
+        frames, rewards = self._simulate(history, tf.constant(actions), tf.constant([0, 1]), ages)
         real = window["frames"].numpy().astype(np.int32)
         return (
             real[:, self._known - 1 : self._known],
@@ -165,6 +172,9 @@ def _recall(real: np.ndarray, given: np.ndarray) -> str:
 
 def main(_: list[str]) -> None:
     configure(_GIN_FILE.value, _GIN_BINDINGS.value)
+    with gin.unlock_config():  # A rate that falls reaches its end with the last step.
+        gin.bind_parameter("FallingSchedule.steps", _STEPS.value)
+        gin.bind_parameter("FallingSchedule.first_multiplier", 1)
     for game in _GAMES.value:
         store = play(game)
         description = store.description

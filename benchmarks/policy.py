@@ -37,6 +37,7 @@ from simple_tf.agents.minibatches import draw_minibatches
 from simple_tf.agents.optimizers import policy_adam
 from simple_tf.agents.policy_network import NO_ITERATION, PolicyNetwork
 from simple_tf.agents.ppo import PPOTrainer
+from simple_tf.compilation import compiled
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.starts import StartSampler
@@ -99,28 +100,31 @@ def _starts(directory: str) -> StartSampler:
     return starts
 
 
-def _trainer() -> PPOTrainer:
+def _trainer(model: WorldModel) -> PPOTrainer:
     with tempfile.TemporaryDirectory() as directory:
         starts = _starts(directory)
-    environment = SimulatedEnvironment(
-        _model(), starts, _BATCH.value, _STEPS, jit_compile=_XLA.value
-    )
+    environment = SimulatedEnvironment(model, starts, _BATCH.value, _STEPS, jit_compile=_XLA.value)
     network = PolicyNetwork((_STACK, *_frame_shape()), _NUM_ACTIONS)
     return PPOTrainer(environment, network, policy_adam(), collect_steps=_STEPS)
 
 
-def _model_alone(environment: SimulatedEnvironment) -> Call:
-    """50 steps of the model as the environment calls it, with neither variables nor policy."""
-    model = environment._parts.model
-    history = environment.reset().observation
+def _model_alone(model: WorldModel, history: tf.Tensor) -> Call:
+    """50 steps of the model as the environment takes them, with neither variables nor policy."""
     seed = tf.constant([0, 0])
     state = model.initial_state(history, tf.zeros([_BATCH.value, _STACK - 1], tf.int32))
     action = tf.zeros([_BATCH.value], tf.int32)
 
+    def predict(state: Any, history: tf.Tensor, seed: tf.Tensor) -> tuple[tf.Tensor, Any]:
+        prediction = model.step(state, history, action, seed)
+        frame = tf.ensure_shape(model.decode(prediction.outputs), history[:, 0].shape)
+        return frame, prediction.state
+
+    predict = compiled(predict, _XLA.value)
+
     @tf.function(autograph=False)
     def run() -> tf.Tensor:
         def step(t: tf.Tensor, state: Any, history: tf.Tensor) -> tuple[Any, ...]:
-            frame, _, state = environment._predict(state, history, action, fold_in(seed, t))
+            frame, state = predict(state, history, fold_in(seed, t))
             return t + 1, state, tf.concat([history[:, 1:], frame[:, tf.newaxis]], axis=1)
 
         return tf.while_loop(lambda t, *_: t < _STEPS, step, (tf.constant(0), state, history))[-1]
@@ -196,7 +200,9 @@ def _print_shares(times: dict[str, np.ndarray]) -> None:
 
 def main(_: list[str]) -> None:
     """Measures and prints."""
-    trainer = _trainer()
+    model = _model()
+    trainer = _trainer(model)
+    history = trainer.environment.reset().observation
     seed = tf.constant([0, 0])
     played = tf.function(
         lambda: collect(trainer.environment, trainer.network, _STEPS, NO_ITERATION, seed)
@@ -204,7 +210,7 @@ def main(_: list[str]) -> None:
     learn = tf.function(lambda: trainer.learner.learn(played, 0, seed), autograph=False)
     calls = {
         "whole update": lambda: trainer.train(1, 0),
-        "world model": _model_alone(trainer.environment),
+        "world model": _model_alone(model, history),
         "acting": _acting_alone(trainer.network, played.observations),
         "learning": learn,
     }

@@ -4,7 +4,8 @@ r"""Speed of the world models, as shares of this machine's matrix-multiply rate.
 
 For the full-size stochastic-discrete model (both kinds of input) and for a small one: one simulated
 step at batch 16, bit prediction included, and one training step at batch 4 with 6 target frames.
-For the model of cpu.gin: a simulated step at batch 32, and a training step as that file has it.
+For the model of cpu.gin, not cut into parts: a simulated step at batch 32, and a training step at
+batch 16 with 4 target frames. `phases.py` measures that file's own batches, parts and optimiser.
 Other jobs disturb absolute times, so every timed call stands between two measurements of the
 matrix-multiply rate, and the share printed is the median over the calls. Every line is measured in
 a process of its own, whose peak memory is printed too.

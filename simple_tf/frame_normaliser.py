@@ -28,7 +28,7 @@ class FrameNormaliser(tf.Module):
         """
         if bool(self.is_set.numpy()):
             return
-        # The lower one of two medians: a colour that the pixel really has had.
+        # The lower one of two medians: a shade that the channel really has had.
         median = np.sort(frames, axis=0)[(len(frames) - 1) // 2]
         deviation = float(np.sqrt(np.mean((frames - median.astype(np.float32)) ** 2)))
         self.background.assign(median)

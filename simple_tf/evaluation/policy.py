@@ -150,8 +150,9 @@ class PolicyEvaluator:
             EvaluationStopped: if `should_stop` said so: a part of the episodes is no fair sample.
         """
         origin = None if network is None else origin or Origin()
-        # Every iteration and every protocol is given other episodes, so that no policy is chosen by
-        # the very episodes it is then judged by.
+        # Every iteration, and every number and length of episodes, is given other ones, so that the
+        # final evaluation does not repeat those in training. Temperatures share them: they are
+        # better compared on the same.
         iteration = 0 if origin is None or origin.iteration is None else origin.iteration + 1
         size = self._protocol.episodes, self._protocol.max_steps or 0
         seed = derive_seed(self._seed, "policy evaluation", iteration, *size)

@@ -53,7 +53,7 @@ class RolloutSimulator:
 
         Returns:
             The frames that the model shows, uint8 [B, T, H, W, C], and the rewards it gives,
-            int32 [B, T] of -1, 0 and 1: the likeliest of each, as in training the policy.
+            int32 [B, T] of -1, 0 and 1, the likeliest ones.
         """
         expected = self._model.num_input_frames - 1 + self._horizon
         if actions.shape[1] != expected:
@@ -102,7 +102,7 @@ def unroll(
         ages: see `WorldModel.initial_state`.
 
     Returns:
-        The likeliest frames, uint8 [B, T, H, W, C], and the reward logits, [B, T, R].
+        The frames that the model shows, uint8 [B, T, H, W, C], and the reward logits, [B, T, R].
     """
     state = model.initial_state(history, known_actions, fold_in(seed, 0), ages)
     logits_shape = (history.shape[0], model.num_reward_classes)

@@ -23,7 +23,7 @@ class Prediction(NamedTuple):
 
     Attributes:
         state: state for the next step.
-        outputs: what the head understands, [B, H, W, head.num_outputs].
+        outputs: what `WorldModel.decode` understands; most models: [B, H, W, head.num_outputs].
         reward_logits: [B, R].
     """
 

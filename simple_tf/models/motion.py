@@ -41,8 +41,8 @@ def go_on_moving(now: tf.Tensor, before: tf.Tensor, usual: tf.Tensor, radius: in
 
     Shapes are compared, not colours: a thing that moves by half a pixel changes its colours. Of
     several motions the one counts that explains a block best, and of equally good ones the
-    shortest. Inside large things nothing seems to move: the guess is right for small ones, and for
-    large ones that move a pixel in a step.
+    one over the fewest rows, then columns. Inside large things nothing seems to move: the guess is
+    right for small ones, and for large ones that move a pixel in a step.
 
     Args:
         now: the newest frames, uint8 [B, H, W, C].

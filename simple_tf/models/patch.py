@@ -168,7 +168,7 @@ class PatchModel(WorldModel):
         return self.outputs_layer.decode(outputs)
 
     def adapt(self, frames: np.ndarray) -> None:
-        """Learns the game's mean image from uint8 frames [N, H, W, C]; see `FrameNormaliser`."""
+        """Learns the game's usual image from uint8 frames [N, H, W, C]; see `FrameNormaliser`."""
         self.normaliser.adapt(frames)
 
     @without_autograph
@@ -257,7 +257,8 @@ class PatchModel(WorldModel):
 
         With a palette, in its colours: what it predicts has no others, so that it would otherwise
         learn from shades that it never meets in a simulation. Then, as one frame more, where motion
-        leads, if that is shown, [B, K + 1, H, W, C].
+        leads, if that is shown, [B, K + 1, H, W, C]. What is usual keeps its own shades there, in
+        training and in simulations alike.
         """
         if isinstance(self.head, PaletteHead):
             frames = self.head.palette.snap(frames)

@@ -12,6 +12,7 @@ from simple_tf.reporting.tables import markdown_table, ours_text
 LEARNERS = {"SimPLe": None, "PPO": "ppo", "Rainbow": "rainbow"}
 HEADER = ("game", "interactions", *LEARNERS, "random")
 NOT_RUN = "not run"
+TIE = "tie"
 NOTE = (
     "Final evaluations of our own runs: mean over seeds, ± standard deviation over seeds where "
     "there are at least 3. The same number of interactions: all that a run has played, alike to "
@@ -42,14 +43,16 @@ class Comparison:
 
     @property
     def best(self) -> str | None:
-        """Who has the highest mean; None where one of them was not run."""
-        if not all(self.learners.values()):
-            return None
+        """Who has the highest mean, or `TIE`; None where one of them has not come to its end."""
         means = {
-            name: max(result.statistics.mean for result in results)
+            name: [result.statistics.mean for result in results if result.is_final]
             for name, results in self.learners.items()
         }
-        return max(means, key=lambda name: means[name])
+        if not all(means.values()):
+            return None
+        highest = max(map(max, means.values()))
+        first = [name for name in LEARNERS if max(means[name]) == highest]
+        return first[0] if len(first) == 1 else TIE
 
 
 def comparisons(results: Sequence[Result]) -> list[Comparison]:
@@ -83,7 +86,9 @@ def summary(rows: Sequence[Comparison]) -> str:
     if not judged:
         return "No game has been run with all three yet."
     wins = ", ".join(f"{name} in {judged.count(name)}" for name in LEARNERS)
-    return f"Of {len(judged)} comparisons with all three, the highest mean has: {wins}."
+    ties = f", {judged.count(TIE)} tied" if TIE in judged else ""
+    number = f"{len(judged)} comparison{'s' * (len(judged) > 1)}"
+    return f"Of {number} with all three, the highest mean has: {wins}{ties}."
 
 
 def cells(row: Comparison) -> list[str]:

@@ -15,6 +15,7 @@ from simple_tf.reporting.results import (
     MIN_SEEDS,
     NOT_IN_PAPER,
     TOO_FEW,
+    UNFINISHED,
     WITHIN,
     Result,
 )
@@ -26,6 +27,7 @@ _KINDS = {
     BELOW: "bad",
     TOO_FEW: "unsure",
     CUT_SHORT: "unsure",
+    UNFINISHED: "unsure",
     NOT_IN_PAPER: "plain",
 }
 _PAPER_INTERACTIONS = 100_000
@@ -86,8 +88,6 @@ def _pills(result: Result, better: bool | None) -> str:
         text = "better than random" if better else "not better than random"
         pills.append(pill(text, "good" if better else "bad"))
     pills.append(pill(result.verdict(), _KINDS[result.verdict()]))
-    if not result.is_final:
-        pills.append(pill("unfinished", "unsure"))
     if result.interactions is not None and not _as_many_as_the_paper(result.interactions):
         pills.append(pill(f"{count_text(result.interactions)}, not 100K", "plain"))
     return "".join(pills)

@@ -28,6 +28,7 @@ WITHIN = "within the paper's spread"
 BELOW = "below the paper's spread"
 TOO_FEW = "too few seeds to compare"
 CUT_SHORT = "episodes cut short: not comparable"
+UNFINISHED = "not finished yet"
 NOT_IN_PAPER = "not in the paper"
 
 # The paper's cap. Episodes that a smaller one has cut are worth less, or, if points are lost
@@ -79,7 +80,7 @@ class Result:
 
     @property
     def is_final(self) -> bool:
-        """Whether every run has come to its end."""
+        """Whether its runs have come to their end: all, or none of them."""
         return all(run.final is not None for run in self.runs)
 
     @property
@@ -136,11 +137,12 @@ class Result:
     def normalized(self) -> list[float] | None:
         """Each run's score on the scale where the paper's random is 0 and its human 1.
 
-        None where the paper lacks one of them, or episodes were cut short.
+        None where the paper lacks one of them, a run has not come to its end, or episodes were cut
+        short.
         """
         scores = load_paper_scores()
         random, human = scores.mean(self.game, RANDOM), scores.mean(self.game, HUMAN)
-        if random is None or human is None or self.cut_short:
+        if random is None or human is None or self.cut_short or not self.is_final:
             return None
         return [human_normalized(score, random, human) for score in self.scores]
 
@@ -149,6 +151,8 @@ class Result:
         paper = self.paper()
         if paper is None or paper.std is None:
             return NOT_IN_PAPER
+        if not self.is_final:
+            return UNFINISHED
         if self.cut_short:
             return CUT_SHORT
         if not self.enough_seeds:
@@ -164,6 +168,8 @@ class Result:
         Welch's test at 5 % over episodes where there is a random evaluation of our own; otherwise
         the paper's random score has to lie below the interval of our mean.
         """
+        if not self.is_final:
+            return None
         ours = [score for card in self.cards for score in card.returns]
         random = [score for run in self.runs if run.random for score in run.random.returns]
         if not random:
@@ -178,9 +184,11 @@ class Result:
         return low > 0
 
     def difference_from_paper(self) -> tuple[float, float] | None:
-        """Returns Welch's 95 % interval of our mean minus the paper's; None with too few seeds."""
+        """Returns Welch's 95 % interval of our mean minus the paper's; None as for `verdict`."""
         paper = self.paper()
-        if paper is None or paper.std is None or not self.enough_seeds or self.cut_short:
+        if paper is None or paper.std is None or not self.enough_seeds:
+            return None
+        if self.cut_short or not self.is_final:
             return None
         theirs = Statistics(paper.mean, paper.std, paper.mean, paper.mean, paper.mean)
         return difference_interval(self.statistics, len(self.scores), theirs, NUM_RUNS)
@@ -205,16 +213,28 @@ def difference_interval(
 
 
 def collect_results(runs: Sequence[Run]) -> list[Result]:
-    """Groups runs by game and configuration; of equal seeds only the first counts."""
-    groups: dict[tuple[str, str], dict[int, Run]] = {}
+    """Groups runs by game and configuration.
+
+    Of equal seeds only the first counts, and where a run has come to its end only those that have:
+    scores on the way there are of shorter episodes.
+    """
+    groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        if run.score is None or run.seed is None:
-            continue
-        groups.setdefault((run.game, run.configuration), {}).setdefault(run.seed, run)
+        if run.score is not None and run.seed is not None:
+            groups.setdefault((run.game, run.configuration), []).append(run)
     return [
-        Result(game, configuration, tuple(seeds[seed] for seed in sorted(seeds)))
-        for (game, configuration), seeds in sorted(groups.items())
+        Result(game, configuration, _counted(group))
+        for (game, configuration), group in sorted(groups.items())
     ]
+
+
+def _counted(group: Sequence[Run]) -> tuple[Run, ...]:
+    """Those of equal configuration that count, in order of their seeds."""
+    finished = [run for run in group if run.final is not None]
+    by_seed: dict[int, Run] = {}
+    for run in finished or group:
+        by_seed.setdefault(run.seed or 0, run)
+    return tuple(by_seed[seed] for seed in sorted(by_seed))
 
 
 def uncounted(runs: Sequence[Run], results: Sequence[Result]) -> dict[str, str]:
@@ -228,6 +248,8 @@ def uncounted(runs: Sequence[Run], results: Sequence[Result]) -> dict[str, str]:
             reasons[run.name] = "cannot be read"
         elif run.score is None:
             reasons[run.name] = "has not been evaluated yet"
+        elif run.final is None:
+            reasons[run.name] = "has not come to its end, as others like it have"
         else:
             reasons[run.name] = "has the same game, configuration and seed as another"
     return reasons

@@ -19,6 +19,8 @@ from simple_tf.training.workers import Workers
 class WorldModelPhase:
     """See `Phase`. Batch number s depends on the seed, s and the episodes alone.
 
+    It is counted by the schedule and not by the optimiser, which leaves out steps that overflow.
+
     Args:
         trainer: applies the steps.
         store: the episodes; those of iterations before the current one are trained on.
@@ -71,7 +73,9 @@ class WorldModelPhase:
         looks = {} if step else calibrate(self._trainer.model, self._store, played)
         workers = self._workers
         batches = iter(
-            self._windows(iteration).batches(self.global_step(), (workers.index, workers.count))
+            self._windows(iteration).batches(
+                self._batches_before(iteration) + step, (workers.index, workers.count)
+            )
         )
         pacer, size = Pacer(agree=workers.chief_says), self.size(iteration)
         while step < size:
@@ -80,6 +84,9 @@ class WorldModelPhase:
             step += count
             yield Advance(step, looks | {name: float(value) for name, value in metrics.items()})
             pacer.done()
+
+    def _batches_before(self, iteration: int) -> int:
+        return sum(map(self.size, range(1, iteration)))
 
     def _windows(self, iteration: int) -> WindowDataset:
         return WindowDataset(

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from synthetic_runs import write_run
 
-from simple_tf.reporting.claim import NOT_RUN, cells, comparisons, summary
+from simple_tf.reporting.claim import NOT_RUN, TIE, cells, comparisons, summary
 from simple_tf.reporting.page import build_page
 from simple_tf.reporting.results import collect_results
 from simple_tf.reporting.runs import find_runs
@@ -53,6 +53,20 @@ def test_as_many_interactions_stand_side_by_side(folder):
     ]
     assert [row.best for row in rows] == [None, "Rainbow", None]
     assert summary(rows).endswith("SimPLe in 0, PPO in 0, Rainbow in 1.")
+
+
+def test_a_tie_is_nobodys_and_unfinished_runs_are_not_judged(tmp_path):
+    _write(tmp_path, "cpu", (9.0, 9.0), seed=0)
+    _write(tmp_path, "cpu_ppo", (9.0, 9.0), PPO)
+    _write(tmp_path, "cpu_rainbow", (8.0, 10.0), RAINBOW)
+    rows = comparisons(collect_results(find_runs([tmp_path])))
+    assert [row.best for row in rows] == [TIE]
+    assert summary(rows).endswith("SimPLe in 0, PPO in 0, Rainbow in 0, 1 tied.")
+    _write(tmp_path, "cpu", None, game="freeway")
+    _write(tmp_path, "cpu_ppo", (1.0, 1.0), PPO, game="freeway")
+    _write(tmp_path, "cpu_rainbow", (1.0, 1.0), RAINBOW, game="freeway")
+    rows = comparisons(collect_results(find_runs([tmp_path])))
+    assert [row.best for row in rows] == [None, TIE]
 
 
 def test_it_is_on_the_page_and_in_the_markdown(folder, tmp_path):

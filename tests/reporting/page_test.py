@@ -102,7 +102,7 @@ def test_verdicts(runs):
     assert verdicts == {
         "Boxing": "within the paper's spread",
         "Pong": "within the paper's spread",
-        "Freeway": "too few seeds to compare",
+        "Freeway": "not finished yet",
     }
 
 
@@ -125,7 +125,7 @@ def test_aggregates_of_two_games(runs):
     mean = (30.4 / 35.4 + 9.7 / 11.7) / 2
     assert f">{mean:.3f}<" in page
     assert "no intervals" not in page
-    with_few = build_page(runs)
+    with_few = build_page([run for run in runs if (run.game, run.seed) != ("pong", 0)])
     assert "no intervals, because some games have fewer than 3 seeds" in with_few
 
 

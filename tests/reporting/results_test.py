@@ -12,6 +12,7 @@ from simple_tf.reporting.results import (
     CUT_SHORT,
     NOT_IN_PAPER,
     TOO_FEW,
+    UNFINISHED,
     WITHIN,
     collect_results,
     difference_interval,
@@ -49,6 +50,27 @@ def test_games_and_configurations_are_kept_apart(tmp_path):
     found = [(r.game, r.configuration) for r in collect_results(find_runs([tmp_path]))]
     assert found[:2] == [("boxing", "sd (2030-01-01)"), ("pong", "cpu")]
     assert found[2:] == [("pong", "sd"), ("pong", "sd (2030-01-01)")]
+
+
+def test_scores_on_the_way_are_not_mixed_with_final_ones(tmp_path):
+    for seed, final in enumerate([(2.0,), None, None]):
+        write_run(tmp_path / f"{seed}", seed=seed, curve=(30.0, 32.0), final=final)
+    runs = find_runs([tmp_path])
+    (result,) = results = collect_results(runs)
+    assert (result.scores, result.is_final, result.verdict()) == ([2.0], True, TOO_FEW)
+    reason = "has not come to its end, as others like it have"
+    assert uncounted(runs, results) == {"1": reason, "2": reason}
+
+
+def test_unfinished_runs_alone_are_shown_but_not_judged(tmp_path):
+    for seed in range(3):
+        write_run(tmp_path / f"{seed}", seed=seed, curve=(30.0, 32.0), final=None)
+    (result,) = collect_results(find_runs([tmp_path]))
+    assert result.scores == [32.0] * 3
+    assert ours_text(result).endswith("(unfinished)")
+    assert result.verdict() == UNFINISHED
+    judged = (result.normalized, result.better_than_random(), result.difference_from_paper())
+    assert judged == (None, None, None)
 
 
 def test_runs_that_do_not_count_are_told(tmp_path):

@@ -271,6 +271,7 @@ SHARED_WITH_CPU = {
         name: name
         for name in (
             *("AtariSettings.resize_factor", "AtariSettings.grayscale"),
+            "AtariSettings.whole_blocks",
             *("AtariSettings.noop_range", "AtariSettings.sticky_probability"),
             *("in_training/EvaluationProtocol.episodes", "final/EvaluationProtocol.episodes"),
             *("in_training/EvaluationProtocol.max_steps", "final/EvaluationProtocol.max_steps"),
