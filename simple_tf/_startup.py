@@ -12,8 +12,8 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
@@ -35,6 +35,19 @@ _COMPILATION_NOISE = re.compile(
 
 # As many parts of a batch as anyone may want to compute at the same time.
 _MOST_AT_ONCE = 8
+
+# Seconds to wait for the last lines of stderr.
+_PATIENCE = 5.0
+
+# Copies lines, but for those with noise; `sys.stderr` is the user's.
+_FILTER = """
+import re, sys
+noise = re.compile(sys.argv[1].encode())
+for line in sys.stdin.buffer:
+    if not noise.search(line):
+        sys.stderr.buffer.write(line)
+        sys.stderr.buffer.flush()
+"""
 
 
 def prepare_process() -> None:
@@ -119,21 +132,28 @@ class _QuietLoader(importlib.abc.Loader):
 
 @contextlib.contextmanager
 def _stderr_without_noise(noise: re.Pattern[str]) -> Iterator[None]:
-    """Collects file descriptor 2 (C++ writes there, not to `sys.stderr`) and filters it after."""
+    """Filters file descriptor 2, where C++ writes, and not to `sys.stderr`.
+
+    A process of its own does it, which outlives this one: the last words of a library that aborts,
+    because the processor lacks an instruction, say, are those that a user needs most.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _FILTER, noise.pattern]
     try:
         original = os.dup(2)
-    except OSError:  # No stderr at all: nothing to filter.
+        # In a session of its own, Ctrl-C does not reach it.
+        copier = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    except OSError:  # No stderr at all, or no process more: nothing is filtered.
         yield
         return
-    with tempfile.TemporaryFile() as collected:
-        os.dup2(collected.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(original, 2)
-            os.close(original)
-            collected.seek(0)
-            for line in collected.read().decode(errors="replace").splitlines():
-                if not noise.search(line):
-                    print(line, file=sys.stderr)
+    assert copier.stdin is not None
+    os.dup2(copier.stdin.fileno(), 2)
+    copier.stdin.close()
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(original, 2)
+        os.close(original)
+        # Its input has ended, unless somebody else has got hold of it in the meantime.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            copier.wait(_PATIENCE)

@@ -51,6 +51,20 @@ def test_an_error_during_the_import_is_not_swallowed():
     assert _run(code).stdout.strip() == "no such library"
 
 
+def test_last_words_are_heard():
+    """Of a library that aborts because the processor lacks an instruction, say."""
+    code = (
+        "import os\n"
+        "from simple_tf import _startup\n"
+        "with _startup._stderr_without_noise(_startup._IMPORT_NOISE):\n"
+        "    os.write(2, b'compiled to use AVX instructions\\n')\n"
+        "    os.abort()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode < 0
+    assert done.stderr == "compiled to use AVX instructions\n"
+
+
 def test_importing_the_package_does_not_import_tensorflow():
     code = "import sys, simple_tf; print('tensorflow' in sys.modules)"
     assert _run(code).stdout.strip() == "False"
