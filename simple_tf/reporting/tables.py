@@ -10,7 +10,7 @@ from simple_tf.evaluation.paper_scores import BASELINES, COLUMNS, Method, PaperS
 from simple_tf.reporting.numbers import NONE, count_text, game_text, score_text
 from simple_tf.reporting.results import MIN_SEEDS, Result
 
-_MARKDOWN_PAPER = ("SD long", "SD", "Rainbow 100K", "PPO 100K", "random", "human")
+_MARKDOWN_PAPER = ("SD long", "SD", "Rainbow 100K", "PPO 100K", "human")
 
 
 def to_csv(results: Sequence[Result]) -> str:
@@ -30,7 +30,7 @@ def to_markdown(results: Sequence[Result]) -> str:
     """Returns the table of a README: ours with their seeds beside the paper's."""
     if not results:
         return "No run has been recorded yet."
-    header = ["game", "configuration", "interactions", "seeds", "ours", "median", "best", "random"]
+    header = ["game", "configuration", "interactions", "ours", "seeds", "random"]
     header += [f"paper: {title}" for title in _MARKDOWN_PAPER]
     rows = [[*_own_cells(result), *_paper_cells(result)] for result in results]
     return f"{markdown_table(header, rows)}\n\n{_footnote(results)}"
@@ -88,12 +88,17 @@ def _own_cells(result: Result) -> list[str]:
         game_text(result.game),
         result.configuration,
         count_text(result.interactions),
-        str(len(result.runs)),
         ours_text(result),
-        score_text(result.statistics.median),
-        score_text(result.best),
+        _seeds_text(result),
         score_text(result.random_score),
     ]
+
+
+def _seeds_text(result: Result) -> str:
+    """Returns how many there are and, of several, how each has come out."""
+    if len(result.runs) == 1:
+        return "1"
+    return f"{len(result.runs)}: {', '.join(map(score_text, result.scores))}"
 
 
 def _paper_cells(result: Result) -> list[str]:
@@ -103,7 +108,8 @@ def _paper_cells(result: Result) -> list[str]:
 def _footnote(results: Sequence[Result]) -> str:
     note = (
         "Ours: mean of the final evaluation over the seeds, ± standard deviation over the seeds "
-        f"where there are at least {MIN_SEEDS}. The paper: mean ± standard deviation of 5 runs of "
+        f"where there are at least {MIN_SEEDS}; then their number, and the score of each. The "
+        "paper: mean ± standard deviation of 5 runs of "
         "100K interactions."
     )
     if any(result.cut_short for result in results):

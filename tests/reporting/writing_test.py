@@ -59,8 +59,8 @@ def test_the_markdown_table(runs, tmp_path):
     lines = (tmp_path / "scores.md").read_text().splitlines()
     assert len({line.count("|") for line in lines[:4]}) == 1
     freeway, pong = ([cell.strip() for cell in line.split("|")] for line in lines[2:4])
-    assert pong[1:9] == ["Pong", "sd", "100K", "3", "10.2 ± 4.31", "11", "14", "−20.5"]  # noqa: RUF001
-    assert freeway[1:6] == ["Freeway", "sd", "100K", "1", "21.5"]
+    assert pong[1:7] == ["Pong", "sd", "100K", "10.2 ± 4.31", "3: 11, 14, 5.5", "−20.5"]  # noqa: RUF001
+    assert freeway[1:6] == ["Freeway", "sd", "100K", "21.5", "1"]
     assert "Too few seeds to say anything about the method: Freeway." in lines[-1]
 
 
