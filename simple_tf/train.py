@@ -5,6 +5,7 @@ python -m simple_tf.train --gin_file=cpu.gin --game=pong --output_dir=runs/pong
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,11 @@ _GIN_FILE = flags.DEFINE_multi_string(
 _GIN_BINDINGS = flags.DEFINE_multi_string(
     "gin_bindings", [], "Further bindings, e.g. Schedule.iterations=3."
 )
+# To who has not chosen a size and has no accelerator.
+_LARGE = (
+    "Without --gin_file this is sd.gin, the paper's size: weeks on a CPU (--estimate says how "
+    "long). --gin_file=cpu.gin is made for CPUs."
+)
 
 
 @flags.multi_flags_validator(
@@ -68,6 +74,8 @@ def main(_: list[str]) -> int:
     if _ESTIMATE.value:
         print(estimate_run(_GAME.value, _SEED.value))
         return 0
+    if devices.name == "cpu" and not _GIN_FILE.present:
+        print(_LARGE, file=sys.stderr)
     assert _OUTPUT_DIR.value  # `_knows_where` has seen to it.
     output_dir = Path(_OUTPUT_DIR.value)
     with losses_explained(devices.strategy):

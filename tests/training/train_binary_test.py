@@ -139,6 +139,12 @@ def test_resume_never_refuses(undisturbed):
     assert "--resume=never" in _refused(*command[3:], "--resume=never")
 
 
+def test_who_chooses_no_size_on_a_cpu_is_told_what_it_takes(tmp_path):
+    message = _refused("--game=pung", "--strategy=cpu", f"--output_dir={tmp_path}")
+    assert "this is sd.gin, the paper's size" in message
+    assert "--gin_file=cpu.gin" in message
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
