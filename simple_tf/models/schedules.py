@@ -114,6 +114,8 @@ class FallingSchedule(tf.keras.optimizers.schedules.LearningRateSchedule):
     Args:
         initial: the rate at the beginning of an iteration.
         last: the share of it that is left at the end.
+        later: the share of it that iterations after the first begin with. What a model knows about
+            rare events is lost again when large steps return.
         steps: training steps of an iteration, as `Schedule.world_model_steps`.
         first_multiplier: how many times as long the first iteration is, as in
             `Schedule.world_model_multipliers`.
@@ -125,8 +127,11 @@ class FallingSchedule(tf.keras.optimizers.schedules.LearningRateSchedule):
         last: float = 0.05,
         steps: int = gin.REQUIRED,
         first_multiplier: int = 1,
+        later: float = 1.0,
     ) -> None:
         super().__init__()
+        if not 0.0 < last <= later <= 1.0:
+            raise ValueError("FallingSchedule needs 0 < last <= later <= 1.")
         if steps < 1 or first_multiplier < 1:
             raise ValueError(
                 "FallingSchedule needs at least 1 step and a multiplier of at least 1."
@@ -135,6 +140,7 @@ class FallingSchedule(tf.keras.optimizers.schedules.LearningRateSchedule):
         self.last = last
         self.steps = steps
         self.first_multiplier = first_multiplier
+        self.later = later
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the learning rate of a step (the first step is 0)."""
@@ -142,7 +148,8 @@ class FallingSchedule(tf.keras.optimizers.schedules.LearningRateSchedule):
         first = float(self.steps * self.first_multiplier)
         later = tf.math.floormod(step - first, float(self.steps)) / float(self.steps)
         done = tf.where(step < first, step / first, later)
-        return self.initial * (1.0 - (1.0 - self.last) * done)
+        begin = tf.where(step < first, 1.0, self.later)
+        return self.initial * (begin - (begin - self.last) * done)
 
     def get_config(self) -> dict[str, float | int]:
         """See the base class."""
@@ -151,4 +158,5 @@ class FallingSchedule(tf.keras.optimizers.schedules.LearningRateSchedule):
             "last": self.last,
             "steps": self.steps,
             "first_multiplier": self.first_multiplier,
+            "later": self.later,
         }

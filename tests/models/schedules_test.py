@@ -65,6 +65,16 @@ def test_a_falling_rate_starts_anew_with_every_iteration():
     assert FallingSchedule(**rate.get_config()).get_config() == rate.get_config()
 
 
+def test_later_iterations_may_begin_with_smaller_steps():
+    rate = FallingSchedule(0.002, last=0.1, steps=100, first_multiplier=3, later=0.5)
+    shares = [1.0, 0.55, 0.5, 0.3, 0.5]
+    rates = [at(rate, step) for step in (0, 150, 300, 350, 400)]
+    assert rates == pytest.approx([0.002 * s for s in shares])
+    assert FallingSchedule(**rate.get_config()).get_config() == rate.get_config()
+    with pytest.raises(ValueError, match="last <= later"):
+        FallingSchedule(0.002, last=0.1, steps=100, later=0.05)
+
+
 def test_a_falling_rate_needs_steps():
     with pytest.raises(ValueError, match="at least 1 step"):
         FallingSchedule(0.002, steps=0)
