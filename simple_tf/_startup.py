@@ -140,9 +140,14 @@ def _stderr_without_noise(noise: re.Pattern[str]) -> Iterator[None]:
     command = [sys.executable, "-I", "-S", "-c", _FILTER, noise.pattern]
     try:
         original = os.dup(2)
+    except OSError:  # No stderr at all: nothing to filter.
+        yield
+        return
+    try:
         # In a session of its own, Ctrl-C does not reach it.
         copier = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-    except OSError:  # No stderr at all, or no process more: nothing is filtered.
+    except OSError:  # No process more: nothing is filtered.
+        os.close(original)
         yield
         return
     assert copier.stdin is not None

@@ -17,8 +17,8 @@ _NONE_YET = float("-inf")
 
 # Points come in bursts: those of stretches this long are nearly independent of each other.
 _STRETCH = 100
-# Of the difference. With one, every third iteration of equally good policies was thrown away: each
-# is compared with the luckiest one before it.
+# Of the difference. With one, two of five iterations of equally good policies would be thrown away:
+# each is compared with the luckiest one before it.
 _STANDARD_ERRORS = 2.0
 
 
