@@ -133,7 +133,13 @@ class PointRate:
 
 def rate_of(store: EpisodeStore, iteration: int) -> PointRate:
     """Returns how fast points came in an iteration's collection."""
-    rewards = np.concatenate([episode.raw_rewards for episode in store.episodes_of(iteration)])
+    return rate_of_rewards(
+        np.concatenate([episode.raw_rewards for episode in store.episodes_of(iteration)])
+    )
+
+
+def rate_of_rewards(rewards: np.ndarray) -> PointRate:
+    """Returns how fast points came in successive interactions, [N]."""
     per_1000 = 1000.0 / len(rewards)
     stretches = np.array_split(rewards.astype(np.float64), max(2, len(rewards) // _STRETCH))
     points = [float(np.sum(stretch)) for stretch in stretches]

@@ -6,7 +6,13 @@ from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.store import EpisodeStore
 from simple_tf.training.schedule import Schedule
-from simple_tf.training.selection_phase import KeptPolicy, PointRate, SelectionPhase, rate_of
+from simple_tf.training.selection_phase import (
+    KeptPolicy,
+    PointRate,
+    SelectionPhase,
+    rate_of,
+    rate_of_rewards,
+)
 
 SHAPE = (4, 3, 1)
 SCHEDULE = Schedule(
@@ -63,8 +69,9 @@ def test_equally_good_policies_are_rarely_brought_back(burst):
     for _ in range(200):
         best = None
         for _ in range(14):
-            points = burst * random.poisson(1.0 / burst, 64)
-            newest = PointRate(np.sum(points), np.sqrt(64 * np.var(points, ddof=1)))
+            rewards = np.zeros((64, 100))
+            rewards[:, 2] = burst * random.poisson(1.0 / burst, 64)
+            newest = rate_of_rewards(rewards.ravel())
             brought_back += best is not None and newest.is_worse_than(best)
             best = newest if best is None or newest.points >= best.points else best
     assert brought_back / 200 < 1.5  # Of 14; with one standard error 5.6.
