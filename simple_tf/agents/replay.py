@@ -18,6 +18,8 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from simple_tf.data.untuned import untuned
+
 _TABLE = "replay"
 _UNFINISHED = ".unfinished"
 _MOST_ON_THEIR_WAY = 32  # Items that are written, but not yet on the server.
@@ -240,7 +242,8 @@ class Replay(tf.train.experimental.PythonState):
             max_in_flight_samples_per_worker=size,
             num_workers_per_iterator=1,
         )
-        return samples.batch(size, drop_remainder=True).prefetch(self._batches_ahead)
+        batches = samples.batch(size, drop_remainder=True).prefetch(self._batches_ahead)
+        return untuned(batches)
 
     def _first_samples(self) -> Iterator[Any]:
         self.flush()

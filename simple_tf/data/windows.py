@@ -17,6 +17,7 @@ from simple_tf.data.reader import WindowReader
 from simple_tf.data.rewards import num_reserved, rewarded_windows
 from simple_tf.data.split import Segment, Split, split_episodes
 from simple_tf.data.store import EpisodeStore
+from simple_tf.data.untuned import untuned
 
 # Keeps these draws apart from others that are made with the same seed.
 _PURPOSE = 0x77696E646F77
@@ -179,7 +180,8 @@ class WindowDataset:
             return self._reader(*self._table.locate(windows))
 
         numbers = tf.data.Dataset.range(first_batch, _MAX_BATCHES)
-        return numbers.map(load, num_parallel_calls=2, deterministic=True).prefetch(2)
+        batches = numbers.map(load, num_parallel_calls=2, deterministic=True).prefetch(2)
+        return untuned(batches)
 
     def read(self, windows: Sequence[int] | np.ndarray) -> dict[str, tf.Tensor]:
         """The windows with the given numbers (0 to `num_windows` - 1), as one batch."""

@@ -51,6 +51,10 @@ def test_batches_have_the_promised_form(make_store):
     assert [batch[name].dtype for name in batch] == [tf.uint8, tf.int32, tf.int32, tf.int32]
 
 
+def test_no_thread_tunes_the_pipeline_and_is_waited_for_when_it_is_dropped(make_store):
+    assert _windows(make_store(ITERATIONS)).batches().options().autotune.enabled is False
+
+
 def test_static_shapes_are_known_to_the_model(make_store):
     spec = _windows(make_store(ITERATIONS)).batches().element_spec
     assert spec["frames"].shape == (5, 6, 12, 10, 3)
