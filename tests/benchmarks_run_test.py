@@ -15,6 +15,18 @@ from benchmark_modules import FOLDER
         ("policy", ["--rounds=1", "--batch=2"], "whole update"),
         ("evaluation", ["--episodes=2", "--rounds=1", "--max_steps=20"], "steps/s"),
         ("memory", ["--steps=2000"], "2,000 steps"),
+        (
+            "perfect_dreams",
+            [
+                "--gin_bindings=Schedule.iterations=1",
+                "--gin_bindings=Schedule.initial_interactions=200",
+                "--gin_bindings=Schedule.interactions_per_iteration=40",
+                "--gin_bindings=Schedule.policy_updates=1",
+                "--gin_bindings=SimulatedEnvironment.batch_size=4",
+                "--gin_bindings=final/EvaluationProtocol.max_steps=20",
+            ],
+            "score: ",
+        ),
         pytest.param("model_free", ["--updates=1", "--only=ppo"], "PPO", marks=pytest.mark.slow),
     ],
 )

@@ -114,6 +114,15 @@ class AtariGame(Game):
     def screen(self) -> np.ndarray:
         return self._ale.getScreenRGB()
 
+    def snapshot(self) -> tuple[ale_py.ALEState, ale_py.Action]:
+        """Returns what `restore` takes; draws of sticky actions are not part of it."""
+        return self._ale.cloneState(), self._held
+
+    def restore(self, snapshot: tuple[ale_py.ALEState, ale_py.Action]) -> None:
+        """Goes back to a snapshot of the same game; the next frame is that after the next step."""
+        state, self._held = snapshot
+        self._ale.restoreState(state)
+
     def _start(self) -> None:
         self._ale.reset_game()
         self._held = _NOOP
