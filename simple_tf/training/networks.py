@@ -18,6 +18,7 @@ from simple_tf.models import (  # noqa: F401
     bits,
     deterministic,
     gaussian,
+    muon,
     patch,
     recurrent,
     schedules,

@@ -1,0 +1,120 @@
+"""Muon: steps whose singular values are all about the same size (Jordan et al., 2024).
+
+A gradient of few examples moves a matrix along a few directions only. Muon makes the momentum
+orthogonal before it is applied, so that rare directions are learned as fast as common ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gin
+import tensorflow as tf
+
+# Of the polynomial whose repeated application brings singular values from 0 to 1 near 1; its
+# author's. Five times are enough for values between 0.7 and 1.2.
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+_FLOOR = 1e-7
+
+
+@gin.configurable
+class Muon(tf.keras.optimizers.Optimizer):
+    """Muon for matrices, Adam for everything else.
+
+    Args:
+        learning_rate: a number or a schedule; Adam's, and Muon's times `scale`.
+        scale: root mean square of a matrix's step, in learning rates: 0.2 is about that of Adam.
+        momentum: share of the past that a matrix's momentum keeps; its step looks ahead by one.
+        repetitions: how often the polynomial is applied.
+        smallest_side: matrices with a shorter side are left to Adam, as vectors are.
+        left_out: so are variables whose names contain one of these. The last layer is best left
+            out, says its author.
+        beta_1: Adam's.
+        beta_2: Adam's.
+        epsilon: Adam's.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | tf.keras.optimizers.schedules.LearningRateSchedule = 2e-3,
+        scale: float = 0.2,
+        momentum: float = 0.95,
+        repetitions: int = 5,
+        smallest_side: int = 32,
+        left_out: Sequence[str] = ("outputs",),
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+    ) -> None:
+        super().__init__(name="Muon", jit_compile=False)
+        self._learning_rate = self._build_learning_rate(learning_rate)
+        self.scale = scale
+        self.momentum = momentum
+        self.repetitions = repetitions
+        self.smallest_side = smallest_side
+        self.left_out = tuple(left_out)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def is_orthogonal(self, variable: tf.Variable) -> bool:
+        """Whether the variable's steps are Muon's."""
+        is_matrix = variable.shape.rank == 2 and min(variable.shape) >= self.smallest_side
+        return is_matrix and not any(part in variable.name for part in self.left_out)
+
+    def build(self, var_list: list[tf.Variable]) -> None:
+        """Creates the first moments, and the second ones where they are needed."""
+        super().build(var_list)
+        if getattr(self, "_built", False):
+            return
+        self._built = True
+        self._first = [self.add_variable_from_reference(v, "first") for v in var_list]
+        # Where unused, not empty: TensorFlow cannot send an empty variable between workers.
+        self._second = [
+            self.add_variable([1] if self.is_orthogonal(v) else v.shape, name=f"second/{v._shared_name}")
+            for v in var_list
+        ]
+
+    def update_step(self, gradient: tf.Tensor, variable: tf.Variable) -> None:
+        """Applies one gradient."""
+        index = self._index_dict[self._var_key(variable)]
+        gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+        rate, first = tf.cast(self.learning_rate, variable.dtype), self._first[index]
+        if self.is_orthogonal(variable):
+            first.assign(self.momentum * first + gradient)
+            step = orthogonal(self.momentum * first + gradient, self.repetitions)
+            # An orthogonal matrix of m rows and n columns has entries of 1 / sqrt(max(m, n)).
+            variable.assign_sub(rate * self.scale * max(variable.shape) ** 0.5 * step)
+            return
+        second, number = self._second[index], tf.cast(self.iterations + 1, variable.dtype)
+        first.assign_add((gradient - first) * (1.0 - self.beta_1))
+        second.assign_add((tf.square(gradient) - second) * (1.0 - self.beta_2))
+        rate = rate * tf.sqrt(1.0 - self.beta_2**number) / (1.0 - self.beta_1**number)
+        variable.assign_sub(rate * first / (tf.sqrt(second) + self.epsilon))
+
+    def get_config(self) -> dict[str, Any]:
+        """See the base class."""
+        return {
+            "learning_rate": self._serialize_hyperparameter(self._learning_rate),
+            "scale": self.scale,
+            "momentum": self.momentum,
+            "repetitions": self.repetitions,
+            "smallest_side": self.smallest_side,
+            "left_out": self.left_out,
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }
+
+
+def orthogonal(matrix: tf.Tensor, repetitions: int = 5) -> tf.Tensor:
+    """Returns a matrix with the same singular vectors whose singular values are all near 1."""
+    tall = matrix.shape[0] > matrix.shape[1]
+    x = tf.transpose(matrix) if tall else matrix
+    x /= tf.norm(x) + _FLOOR
+    a, b, c = _COEFFICIENTS
+    for _ in range(repetitions):
+        square = tf.matmul(x, x, transpose_b=True)
+        x = a * x + tf.matmul(b * square + c * tf.matmul(square, square), x)
+    return tf.transpose(x) if tall else x

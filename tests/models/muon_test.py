@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from simple_tf.models.muon import Muon, orthogonal
+
+RANDOM = np.random.RandomState(0)
+
+
+@pytest.mark.parametrize("shape", [(40, 64), (64, 40), (48, 48)])
+def test_singular_vectors_stay_and_singular_values_are_near_one(shape):
+    # Values from 1 down to 0.02, as those of a gradient of few examples are.
+    rows, _ = np.linalg.qr(RANDOM.normal(size=(shape[0], shape[0])))
+    columns, _ = np.linalg.qr(RANDOM.normal(size=(shape[1], shape[1])))
+    values = np.geomspace(1.0, 0.02, min(shape))
+    spread = np.zeros(shape)
+    np.fill_diagonal(spread, values)
+    found = orthogonal(tf.constant(rows @ spread @ columns, tf.float32)).numpy()
+    inner = rows.T @ found @ columns.T
+    diagonal = np.diag(inner).copy()
+    np.fill_diagonal(inner, 0.0)
+    np.testing.assert_allclose(inner, 0.0, atol=1e-3)
+    assert diagonal.min() > 0.6
+    assert diagonal.max() < 1.25
+
+
+def test_steps_of_matrices_have_the_size_that_is_asked_for_whatever_the_gradient():
+    variable = tf.Variable(tf.zeros([64, 192]), name="kernel")
+    optimizer = Muon(learning_rate=0.01, scale=0.2)
+    gradient = tf.constant(RANDOM.normal(size=(64, 192)) * 1e-4, tf.float32)
+    optimizer.apply_gradients([(gradient, variable)])
+    assert np.sqrt(np.mean(np.square(variable.numpy()))) == pytest.approx(0.002, rel=0.15)
+    assert np.sum(variable.numpy() * gradient.numpy()) < 0.0
+
+
+def test_vectors_narrow_matrices_and_what_is_left_out_follow_adam():
+    def variables():
+        return [
+            tf.Variable(tf.ones([40]), name="bias"),
+            tf.Variable(tf.ones([40, 8]), name="narrow"),
+            tf.Variable(tf.ones([40, 40]), name="outputs/kernel"),
+        ]
+
+    ours, theirs = variables(), variables()
+    muon, adam = Muon(learning_rate=0.01), tf.keras.optimizers.Adam(0.01)
+    for _ in range(5):
+        gradients = [tf.constant(RANDOM.normal(size=v.shape), tf.float32) for v in ours]
+        muon.apply_gradients(zip(gradients, ours, strict=True))
+        adam.apply_gradients(zip(gradients, theirs, strict=True))
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-5)
+
+
+def test_a_restored_optimizer_goes_on_as_if_never_stopped(tmp_path):
+    def make():
+        matrix, bias = tf.Variable(tf.ones([32, 40])), tf.Variable(tf.zeros([40]))
+        optimizer = Muon(learning_rate=0.01)
+        optimizer.build([matrix, bias])
+        return tf.train.Checkpoint(matrix=matrix, bias=bias, optimizer=optimizer)
+
+    gradients = [
+        [tf.constant(RANDOM.normal(size=shape), tf.float32) for shape in ((32, 40), (40,))]
+        for _ in range(4)
+    ]
+
+    def apply(run, steps):
+        for step in steps:
+            run.optimizer.apply_gradients(zip(gradients[step], [run.matrix, run.bias], strict=True))
+
+    whole, stopped, resumed = make(), make(), make()
+    apply(whole, range(4))
+    apply(stopped, range(2))
+    path = stopped.save(str(tmp_path / "state"))
+    resumed.restore(path).assert_consumed()
+    apply(resumed, range(2, 4))
+    for name in ("matrix", "bias"):
+        np.testing.assert_array_equal(getattr(resumed, name).numpy(), getattr(whole, name).numpy())
