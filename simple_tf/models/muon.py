@@ -71,9 +71,10 @@ class Muon(tf.keras.optimizers.Optimizer):
         self._built = True
         self._first = [self.add_variable_from_reference(v, "first") for v in var_list]
         # Where unused, not empty: TensorFlow cannot send an empty variable between workers.
+        shapes = [[1] if self.is_orthogonal(v) else v.shape for v in var_list]
         self._second = [
-            self.add_variable([1] if self.is_orthogonal(v) else v.shape, name=f"second/{v._shared_name}")
-            for v in var_list
+            self.add_variable(shape, name=f"second/{variable._shared_name}")
+            for variable, shape in zip(var_list, shapes, strict=True)
         ]
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable) -> None:
