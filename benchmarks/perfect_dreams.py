@@ -3,9 +3,10 @@ r"""What a policy would learn if its dreams were true: the loop with the emulato
     python benchmarks/perfect_dreams.py --game=pong --seed=0 \
         [--gin_file=cpu.gin] [--gin_bindings=ROLLOUT_LENGTH=25]
 
-The schedule, the policy, PPO, the starts and their shares are those of the configuration, as in
-`python -m simple_tf.train`. Only the world model is another: states of the emulator are kept while
-the game is played, and every rollout goes on from one of them in the emulator itself. What is
+The schedule, the policy, PPO and the share of starts before rewards are those of the configuration,
+as in `python -m simple_tf.train`; rollouts start from all that has been played, and every policy is
+followed by the next. The world model is another: states of the emulator are kept while the game is
+played, and every rollout goes on from one of them in the emulator itself. What is
 still missing from a good score is PPO's, or the schedule's; what a run of `simple_tf.train` lacks
 beside it is the model's. Nothing is saved, and what is played in dreams is not counted: a control,
 not a way to learn a game. Atari games only, on one core; all moments are held in memory (a gigabyte
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple
 import gin
 import numpy as np
 import tensorflow as tf
-from absl import app, flags
+from absl import flags
 from tf_agents.specs import tensor_spec
 from tf_agents.trajectories import time_step as ts
 
@@ -41,7 +42,7 @@ from simple_tf.envs.atari import AtariGame, AtariSource
 from simple_tf.envs.catalog import find_game
 from simple_tf.evaluation.policy import PolicyEvaluator
 from simple_tf.evaluation.protocol import protocol_for
-from simple_tf.training import experiment  # noqa: F401  # Makes everything known to gin.
+from simple_tf.training import command_line, experiment  # noqa: F401  # Makes all known to gin.
 from simple_tf.training.configuration import configure
 from simple_tf.training.networks import build_policy
 from simple_tf.training.schedule import Schedule
@@ -254,11 +255,11 @@ def score(source: AtariSource, policy: Policy, seed: int) -> str:
     return f"{np.mean(scores):.2f}, standard error {error:.2f}, over {len(scores)} episodes"
 
 
-def main(_: list[str]) -> None:
+def main(_: list[str]) -> int:
     configure(_GIN_FILE.value, _GIN_BINDINGS.value)
     source, seed, begin = find_game(_GAME.value), _SEED.value, time.perf_counter()
     if not isinstance(source, AtariSource):
-        raise app.UsageError(f"{_GAME.value} is not an Atari game: its state cannot be restored.")
+        raise ValueError(f"{_GAME.value} is not an Atari game: its state cannot be restored.")
     schedule, policy, moments = Schedule(), Policy(source, seed), Moments(seed)
     length = gin.query_parameter("%ROLLOUT_LENGTH")
     dreamers = [Seat(source.make()) for _ in range(bound("SimulatedEnvironment.batch_size", 16))]
@@ -284,7 +285,8 @@ def main(_: list[str]) -> None:
             flush=True,
         )
     print(f"score: {score(source, policy, seed)}; {time.perf_counter() - begin:.0f} s")
+    return 0
 
 
 if __name__ == "__main__":
-    app.run(main)
+    command_line.run(main)
