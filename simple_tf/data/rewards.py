@@ -15,14 +15,19 @@ from simple_tf.data.episode import EpisodeColumns
 from simple_tf.data.split import Segment
 
 
-def num_reserved(share: float, batch_size: int) -> int:
+def num_reserved(share: float, batch_size: int, name: str = "rewarded_share") -> int:
     """How many of a batch are reserved: the share rounded, but at least 1 if it is above 0.
+
+    Args:
+        share: Of the batch.
+        batch_size: B.
+        name: What the user knows the share by.
 
     Raises:
         ValueError: It is not a share.
     """
     if not 0.0 <= share <= 1.0:
-        raise ValueError(f"rewarded_share must be from 0 to 1, not {share!r}")
+        raise ValueError(f"{name} must be from 0 to 1, not {share!r}")
     return max(round(share * batch_size), 1) if share else 0
 
 

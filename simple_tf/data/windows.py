@@ -8,11 +8,12 @@ batch can be reserved for windows in which something is earned or lost, see `rew
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from simple_tf.data.codec import StoredEpisode
 from simple_tf.data.reader import WindowReader
 from simple_tf.data.rewards import num_reserved, rewarded_windows
 from simple_tf.data.split import Segment, Split, split_episodes
@@ -22,7 +23,13 @@ from simple_tf.data.untuned import untuned
 # Keeps these draws apart from others that are made with the same seed.
 _PURPOSE = 0x77696E646F77
 _REWARDED_PURPOSE = 0x726577617264
+_SURPRISING_PURPOSE = 0x737572707269
 _MAX_BATCHES = np.iinfo(np.int64).max
+
+Surprises = Callable[[Sequence[StoredEpisode]], Sequence[np.ndarray]]
+"""Says of every frame of each episode how surprising it is, [frames] of 0 and more."""
+Sampler = Callable[[tf.Tensor], tf.Tensor]
+"""From a batch's number to the numbers of its windows, int64 [B]."""
 
 
 class WindowTable:
@@ -87,6 +94,32 @@ class RewardedSampler:
         return tf.concat([rewarded, self._everything(batch_number)[self._count :]], axis=0)
 
 
+class SurprisingSampler:
+    """Replaces the last windows of every batch by such in which something surprising happens."""
+
+    def __init__(self, others: Sampler, weights: np.ndarray, count: int, seed: int):
+        """Prepares the draws.
+
+        Args:
+            others: draws whole batches.
+            weights: of all windows, [N]: how likely each is by comparison; not all 0.
+            count: how many windows of a batch are replaced.
+            seed: with the batch's number, decides the draws.
+        """
+        self._others = others
+        ends = np.cumsum(weights, dtype=np.float64)
+        self._ends = tf.constant(ends / ends[-1])
+        self._count = count
+        self._seed = seed
+
+    def __call__(self, batch_number: tf.Tensor) -> tf.Tensor:
+        """The window numbers of one batch, int64 [B]: the surprising ones come last."""
+        seed = _batch_seed(self._seed, _SURPRISING_PURPOSE, batch_number)
+        shares = tf.random.stateless_uniform([self._count], seed, dtype=tf.float64, alg="philox")
+        numbers = tf.searchsorted(self._ends, shares, side="right", out_type=tf.int64)
+        return tf.concat([self._others(batch_number)[: -self._count], numbers], axis=0)
+
+
 class WindowDataset:
     """Windows of K input and n target frames from all (or chosen) iterations of a store.
 
@@ -105,6 +138,8 @@ class WindowDataset:
         seed: int,
         iterations: Sequence[int] | None = None,
         rewarded_share: float = 0.0,
+        surprising_share: float = 0.0,
+        surprises: Surprises | None = None,
     ):
         """Finds all valid windows.
 
@@ -119,9 +154,12 @@ class WindowDataset:
             rewarded_share: Share of every batch with a reward other than 0 among its targets, at
                 least one window if above 0. Without such a window in the store, all are drawn
                 from everything. 0: as the original.
+            surprising_share: Share of every batch that is drawn in proportion to how surprising
+                its target frames are, at least one window if above 0. 0: as the original.
+            surprises: Says how surprising frames are; needed if there is such a share.
 
         Raises:
-            ValueError: There is no window of K + n frames, or the share is not one.
+            ValueError: There is no window of K + n frames, or the shares are none.
         """
         if min(num_input_frames, num_target_frames, batch_size) < 1:
             raise ValueError("a window dataset needs at least 1 input, 1 target and 1 window")
@@ -147,11 +185,19 @@ class WindowDataset:
         everything = UniformSampler(self.num_windows, batch_size, seed)
         num_reserved(rewarded_share, batch_size)  # Raises if it is not a share.
         rewarded = rewarded_windows(episodes, segments, num_input_frames, num_target_frames)
-        self._sampler: UniformSampler | RewardedSampler = (
-            RewardedSampler(everything, rewarded, rewarded_share)
-            if rewarded_share and len(rewarded)
-            else everything
-        )
+        self._sampler: Sampler = everything
+        if rewarded_share and len(rewarded):
+            self._sampler = RewardedSampler(everything, rewarded, rewarded_share)
+        count = num_reserved(surprising_share, batch_size, "surprising_share")
+        if count + num_reserved(rewarded_share, batch_size) > batch_size:
+            raise ValueError(
+                f"rewarded_share={rewarded_share} and surprising_share={surprising_share} are more "
+                f"than the {batch_size} windows of a batch"
+            )
+        if count and surprises is not None:
+            weights = self._target_sums(surprises(episodes), num_input_frames, num_target_frames)
+            if weights.any():
+                self._sampler = SurprisingSampler(self._sampler, weights, count, seed)
 
     @property
     def num_windows(self) -> int:
@@ -189,6 +235,16 @@ class WindowDataset:
         if not numbers.size or not 0 <= numbers.min() <= numbers.max() < self.num_windows:
             raise ValueError(f"ask for windows 0 to {self.num_windows - 1}, at least one")
         return self._reader(*self._table.locate(tf.constant(numbers)))
+
+    def _target_sums(
+        self, values: Sequence[np.ndarray], num_input_frames: int, num_target_frames: int
+    ) -> np.ndarray:
+        """Adds up the values of each window's targets, [N]; values are of all episodes' frames."""
+        numbers = tf.range(self.num_windows, dtype=tf.int64)
+        places, first = (column.numpy() for column in self._table.locate(numbers))
+        starts = np.cumsum([0, *map(len, values)])[places] + first + num_input_frames
+        sums = np.concatenate([[0.0], np.cumsum(np.concatenate(values), dtype=np.float64)])
+        return np.maximum(sums[starts + num_target_frames] - sums[starts], 0.0)
 
 
 def _batch_seed(seed: int, purpose: int, batch_number: tf.Tensor) -> tf.Tensor:

@@ -9,6 +9,7 @@ import gin
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
 from simple_tf.models.calibration import calibrate
+from simple_tf.models.surprise import frame_surprises
 from simple_tf.models.trainer import WorldModelTrainer
 from simple_tf.training.phase import Advance, Pacer
 from simple_tf.training.schedule import Schedule
@@ -28,6 +29,8 @@ class WorldModelPhase:
         num_target_frames: n, frames to predict in a window.
         batch_size: windows per step, over all devices and workers.
         rewarded_share: share of windows with a reward, see `WindowDataset`; 0 as in the original.
+        surprising_share: share of windows that are drawn in proportion to how much in them happens
+            that motion does not explain, see `frame_surprises`; 0 as in the original.
         seed: of the choice of windows.
         workers: who trains together.
     """
@@ -45,6 +48,7 @@ class WorldModelPhase:
         num_target_frames: int = gin.REQUIRED,
         batch_size: int = gin.REQUIRED,
         rewarded_share: float = 0.0,
+        surprising_share: float = 0.0,
         seed: int = 0,
         workers: Workers | None = None,
     ) -> None:
@@ -54,6 +58,7 @@ class WorldModelPhase:
         self.num_target_frames = num_target_frames
         self.batch_size = batch_size
         self._rewarded_share = rewarded_share
+        self._surprising_share = surprising_share
         self._seed = seed
         self._workers = workers or Workers()
         rows = self._workers.rows_per_replica(batch_size, "WorldModelPhase.batch_size")
@@ -99,4 +104,6 @@ class WorldModelPhase:
             # After falling back to an older checkpoint the store may hold later ones.
             iterations=range(self._schedule.last_played(iteration - 1) + 1),
             rewarded_share=self._rewarded_share,
+            surprising_share=self._surprising_share,
+            surprises=frame_surprises,
         )

@@ -233,3 +233,62 @@ def test_what_is_not_a_share(make_store, share):
 def _origins(batch) -> np.ndarray:
     """(iteration, index, number) of each window's first frame, [B, 3]."""
     return batch["frames"].numpy()[:, 0, 0, 0].astype(int)
+
+
+def _surprising(frames_of_second_episode):
+    """Says that these frames of the second episode are surprising, each as much as it is given."""
+
+    def surprises(episodes):
+        values = [np.zeros(episode.num_frames) for episode in episodes]
+        for frame, value in frames_of_second_episode.items():
+            values[1][frame] = value
+        return values
+
+    return surprises
+
+
+def test_surprising_windows_are_drawn_in_proportion(make_sparse_store):
+    dataset = _windows(
+        make_sparse_store(),
+        batch_size=40,
+        surprising_share=0.5,
+        surprises=_surprising({10: 1.0, 30: 3.0}),
+    )
+    seen = Counter()
+    for batch in dataset.batches().take(60):
+        seen.update(map(tuple, _origins(batch)[20:]))
+    # The targets are the fifth and the sixth frame of a window.
+    assert set(seen) == {(0, 1, first) for first in (5, 6, 25, 26)}
+    rare, frequent = (seen[0, 1, a] + seen[0, 1, a + 1] for a in (5, 25))
+    assert frequent / rare == pytest.approx(3, rel=0.2)
+
+
+def test_surprising_windows_leave_the_others_as_they_are(make_sparse_store):
+    store, favoured = make_sparse_store(), _surprising({10: 1.0})
+    plain = _windows(store, batch_size=10, rewarded_share=0.4)
+    dataset = _windows(
+        store, batch_size=10, rewarded_share=0.4, surprising_share=0.2, surprises=favoured
+    )
+    for one, other in zip(plain.batches().take(9), dataset.batches().take(9), strict=True):
+        np.testing.assert_array_equal(one["frames"][:8], other["frames"][:8])
+    (resumed,) = dataset.batches(first_batch=8).take(1)
+    np.testing.assert_array_equal(other["frames"], resumed["frames"])
+
+
+def test_without_any_surprise_all_windows_are_drawn(make_sparse_store):
+    store = make_sparse_store()
+    (one,) = _windows(store).batches().take(1)
+    (other,) = _windows(store, surprising_share=0.5, surprises=_surprising({})).batches().take(1)
+    np.testing.assert_array_equal(one["frames"], other["frames"])
+
+
+def test_surprises_are_not_asked_for_without_a_share(make_sparse_store):
+    _windows(make_sparse_store(), surprises=lambda _: pytest.fail("asked"))
+
+
+def test_shares_that_do_not_fit_into_a_batch(make_sparse_store):
+    store = make_sparse_store()
+    with pytest.raises(ValueError, match="surprising_share must be from 0 to 1"):
+        _windows(store, surprising_share=1.5)
+    with pytest.raises(ValueError, match="are more than the 5 windows"):
+        _windows(store, batch_size=5, rewarded_share=0.6, surprising_share=0.6)

@@ -79,3 +79,28 @@ def test_windows_that_parts_cannot_share_are_refused_before_anything_is_played()
     WorldModelPhase(trainer, batch_size=4, **settings)
     with pytest.raises(ValueError, match=r"WorldModelTrainer\.parts is 2, but a batch of 3"):
         WorldModelPhase(trainer, batch_size=3, **settings)
+
+
+def test_a_share_of_the_windows_shows_what_is_surprising(tmp_path):
+    store = EpisodeStore.create_or_open(tmp_path, StoreDescription("toy", SHAPE, ("A", "B")))
+    recorder = EpisodeRecorder(0, 0, 0, np.zeros(SHAPE, np.uint8))
+    for step in range(200):  # Once, something appears: the action tells when.
+        recorder.add(int(step == 100), 0.0, 0, np.full(SHAPE, 200 * (step == 100), np.uint8))
+    store.append(recorder.finish(True, False))
+
+    def shares_with_it(**options):
+        trainer = _OverflowingTrainer()
+        phase = WorldModelPhase(
+            trainer, store, SCHEDULE, num_target_frames=2, batch_size=4, **options
+        )
+        list(phase.run(1, 0))
+        return [np.any(window) for batch in trainer.seen for window in batch]
+
+    plain, favoured = (
+        np.reshape(shares_with_it(**options), [-1, 4])
+        for options in ({}, {"surprising_share": 0.5})
+    )
+    assert favoured[:, 2:].all()
+    # Others may show it by chance, and are the same windows as without the option.
+    assert not plain[:, 2:].all()
+    np.testing.assert_array_equal(favoured[:, :2], plain[:, :2])

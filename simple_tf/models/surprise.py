@@ -1,0 +1,100 @@
+"""Where a game does something else than to go on as before, for draws that favour it.
+
+Most of what moves goes on moving, which is soon learned. When a ball turns is seen in one frame of
+fifty, and is what a simulation is lost by. No model is needed to find such frames: `go_on_moving`
+guesses the next frame without anything learned, and is wrong there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from simple_tf.compilation import compiled
+from simple_tf.data import codec
+from simple_tf.data.codec import StoredEpisode
+from simple_tf.models.motion import go_on_moving
+
+# How many pixels something may move in a step and still be followed.
+_RADIUS = 3
+# A pixel whose guess is wrong by more, in units of a channel's 255, is a surprise.
+_TOLERANCE = 12
+# Added to how often a pixel is a surprise: what happens once must not outweigh all else.
+_RARE = 1e-3
+# Nor must a frame in which everything changes, as at a new level: surprises above this share of
+# them are cut.
+_HIGHEST = 0.99
+_FRAMES_PER_CALL = 256
+# Frames that tell what the game usually looks like.
+_FRAMES_FOR_USUAL = 512
+
+
+def frame_surprises(episodes: Sequence[StoredEpisode]) -> list[np.ndarray]:
+    """Says of every frame how much in it is surprising.
+
+    A pixel counts the more the more rarely it is a surprise: a paddle that a player moves all the
+    time is one in every second frame, and would hide the ball.
+
+    Args:
+        episodes: the play; the result depends on nothing else.
+
+    Returns:
+        For each episode, float32 [frames]: about 1 on average where pixels are often wrong, cut at
+        the 99th percentile of those above 0. The first two frames of an episode are no surprise.
+    """
+    usual = tf.constant(_usual(episodes))
+    wrong = compiled(lambda before, now, after: _wrong(before, now, after, usual), True)
+    # As bits: 100,000 frames of the original's size would take a gigabyte otherwise.
+    bits = [_wrong_pixels(episode, wrong) for episode in episodes]
+    num_pixels = usual.shape[0] * usual.shape[1]
+    counts = sum(_unpacked(piece, num_pixels).sum(axis=0) for part in bits for piece in part)
+    num_frames = sum(episode.num_frames for episode in episodes)
+    weights = 1.0 / (counts / num_frames + _RARE) / num_pixels
+    surprises = [
+        np.concatenate([_unpacked(piece, num_pixels) @ weights for piece in part]) for part in bits
+    ]
+    found = np.concatenate([values[values > 0] for values in surprises])
+    highest = np.quantile(found, _HIGHEST) if found.size else 0.0
+    return [np.minimum(values, highest).astype(np.float32) for values in surprises]
+
+
+def _usual(episodes: Sequence[StoredEpisode]) -> np.ndarray:
+    """The median of frames at even distances, uint8 [H, W, C]."""
+    each = -(-_FRAMES_FOR_USUAL // len(episodes))
+    frames = [
+        codec.read_frames(episode, int(place), 1)
+        for episode in episodes
+        for place in np.linspace(0, episode.num_frames - 1, min(each, episode.num_frames))
+    ]
+    return np.median(np.concatenate(frames), axis=0).astype(np.uint8)
+
+
+def _wrong(before: tf.Tensor, now: tf.Tensor, after: tf.Tensor, usual: tf.Tensor) -> tf.Tensor:
+    """Returns where frames, uint8 [B, H, W, C], are not where motion leads to; bool [B, H, W]."""
+    guess = go_on_moving(now, before, usual, _RADIUS)
+    errors = tf.abs(tf.cast(guess, tf.int32) - tf.cast(after, tf.int32))
+    return tf.reduce_max(errors, axis=-1) > _TOLERANCE
+
+
+def _wrong_pixels(
+    episode: StoredEpisode, wrong: tf.types.experimental.GenericFunction
+) -> list[np.ndarray]:
+    """Returns the wrong pixels of an episode's frames, packed, in pieces of [frames, bytes]."""
+    frames = codec.read_frames(episode, 0, episode.num_frames)
+    pieces = []
+    for begin in range(0, len(frames), _FRAMES_PER_CALL):
+        # Always as many, so that it compiles once; the first two frames are compared with
+        # themselves, and what is beyond the end is left out.
+        places = np.minimum(np.arange(begin, begin + _FRAMES_PER_CALL), len(frames) - 1)
+        earlier = [np.maximum(places - back, 0) for back in (2, 1)]
+        pixels = wrong(frames[earlier[0]], frames[earlier[1]], frames[places]).numpy()
+        pixels[places < 2] = False
+        pixels = pixels[: len(frames) - begin]
+        pieces.append(np.packbits(pixels.reshape(len(pixels), -1), axis=1))
+    return pieces
+
+
+def _unpacked(piece: np.ndarray, num_pixels: int) -> np.ndarray:
+    return np.unpackbits(piece, axis=1, count=num_pixels)

@@ -1,0 +1,82 @@
+"""Frames are surprising where something turns, and the more the more rarely it does."""
+
+import numpy as np
+import pytest
+
+from simple_tf.data.description import StoreDescription
+from simple_tf.data.episode import EpisodeRecorder
+from simple_tf.data.store import EpisodeStore
+from simple_tf.models.surprise import frame_surprises
+
+SHAPE = (24, 24, 1)
+LENGTH = 300  # More frames than are looked at in one call.
+LOW, HIGH = 4, 18
+
+
+def _ball_rows():
+    """Rows of a ball that flies down and up between two walls, a pixel in a step."""
+    there, back = np.arange(LOW, HIGH), np.arange(HIGH, LOW, -1)
+    return np.resize(np.concatenate([there, back]), LENGTH)
+
+
+def _frames(random):
+    """A ball that turns at two walls, beside a paddle that jumps about all the time."""
+    frames = np.full((LENGTH, *SHAPE), 90, np.uint8)
+    for image, row, paddle in zip(
+        frames, _ball_rows(), random.integers(0, 20, LENGTH), strict=True
+    ):
+        image[row : row + 2, 12] = 200
+        image[paddle : paddle + 4, 22] = 30
+    return frames
+
+
+@pytest.fixture
+def episodes(tmp_path):
+    description = StoreDescription("toy", SHAPE, ("A", "B"))
+    store, random = EpisodeStore.create_or_open(tmp_path, description), np.random.default_rng(0)
+    for index in range(2):
+        frames = _frames(random)
+        recorder = EpisodeRecorder(0, index, 0, frames[0])
+        for image in frames[1:]:
+            recorder.add(0, 0.0, 0, image)
+        store.append(recorder.finish(True, False))
+    return store.episodes
+
+
+def test_frames_in_which_the_ball_has_turned_are_the_most_surprising(episodes):
+    rows = _ball_rows()
+    moves = np.diff(rows)
+    turned = 2 + np.flatnonzero(moves[1:] != moves[:-1])
+    assert len(turned) > 15
+    for surprises in frame_surprises(episodes):
+        assert surprises.shape == (LENGTH,)
+        others = np.setdiff1d(np.arange(2, LENGTH), turned)
+        assert surprises[turned].min() > np.quantile(surprises[others], 0.99)
+        assert surprises[turned].mean() > 2 * surprises[others].mean()
+        np.testing.assert_array_equal(surprises[:2], 0)
+
+
+def test_the_same_play_is_as_surprising_again(episodes):
+    for one, other in zip(frame_surprises(episodes), frame_surprises(episodes), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_happens_once_is_found(tmp_path):
+    store = EpisodeStore.create_or_open(tmp_path, StoreDescription("toy", SHAPE, ("A", "B")))
+    recorder = EpisodeRecorder(0, 0, 0, np.zeros(SHAPE, np.uint8))
+    for step in range(1, LENGTH):
+        recorder.add(0, 0.0, 0, np.full(SHAPE, 200 * (step == 150), np.uint8))
+    store.append(recorder.finish(True, False))
+    (surprises,) = frame_surprises(store.episodes)
+    assert set(np.flatnonzero(surprises)) <= {150, 151, 152}
+    assert surprises[150] > 0
+
+
+def test_nothing_is_surprising_where_nothing_happens(tmp_path):
+    store = EpisodeStore.create_or_open(tmp_path, StoreDescription("toy", SHAPE, ("A", "B")))
+    recorder = EpisodeRecorder(0, 0, 0, np.zeros(SHAPE, np.uint8))
+    for _ in range(1, LENGTH):
+        recorder.add(0, 0.0, 0, np.zeros(SHAPE, np.uint8))
+    store.append(recorder.finish(True, False))
+    (surprises,) = frame_surprises(store.episodes)
+    np.testing.assert_array_equal(surprises, np.zeros(LENGTH))
