@@ -62,6 +62,7 @@ class PatchModel(WorldModel):
             ages it can tell apart, the last of which is that and all above; 0: it is not told.
             After a point games wait for longer than the frames show. In simulation the model
             counts for itself, from rewards that it draws as likely as it holds them.
+        unusual_lead: see `PalettePatchOutputs`; other heads know nothing of it.
         draws_pixels: whether simulated frames are drawn from what the model expects, see
             `PalettePatchOutputs.drawn`; False: every pixel has its likeliest colour, so that what
             moves in a way that cannot be foreseen fades. Needs a palette.
@@ -94,6 +95,7 @@ class PatchModel(WorldModel):
         past_actions: bool = False,
         motion_radius: int = 0,
         reward_ages: int = 0,
+        unusual_lead: float = 0.0,
         draws_pixels: bool = False,
         sampling: ScheduledSampling | None = None,
         num_input_frames: int = 4,
@@ -156,6 +158,7 @@ class PatchModel(WorldModel):
                 colour_spread=colour_spread,
                 loss_patches=loss_patches,
                 motion=bool(motion_radius),
+                unusual_lead=unusual_lead,
                 name="outputs",
                 **options,
             )
