@@ -1,4 +1,4 @@
-"""Frames that are drawn: how probably a pixel is unusual, how many are, and only with a palette."""
+"""Frames of uncertain outputs: drawn, or with a lead for what is unusual; only with a palette."""
 
 import numpy as np
 import pytest
@@ -89,3 +89,36 @@ def test_simulated_frames_are_drawn_and_repeatable(compiled):
 def test_only_palettes_can_be_drawn_from():
     with pytest.raises(ValueError, match="palette_head"):
         build(SoftmaxHead(1), draws_pixels=True)
+
+
+def decoded(model, probabilities):
+    """Where a frame [8, 12] shows the third grey."""
+    frame = model.decode(outputs_of(probabilities)).numpy()[0, ..., 0]
+    assert set(np.unique(frame)) <= {0, 250}
+    return frame == 250
+
+
+@pytest.mark.parametrize("lead, smallest", [(0.0, 0.5), (1.5, 0.1824), (3.0, 0.0474)])
+def test_with_a_lead_less_probable_pixels_are_shown(lead, smallest):
+    """Odds of e to the minus lead are even ones."""
+    probabilities = np.linspace(0.001, 0.999, SHAPE[0] * SHAPE[1]).reshape(SHAPE[:2])
+    shown = decoded(build(unusual_lead=lead), probabilities)
+    np.testing.assert_array_equal(shown, probabilities > smallest)
+
+
+def test_a_lead_changes_what_is_shown_but_not_what_is_learned():
+    rng = np.random.RandomState(0)
+    frames = tf.constant(GREYS[rng.randint(0, 3, (3, 7, *SHAPE))])
+    actions = tf.constant(rng.randint(0, 2, (3, 6)), tf.int32)
+    classes = tf.constant(rng.randint(0, 3, (3, 6)), tf.int32)
+    without, leading = (build(unusual_lead=lead) for lead in (0.0, 6.0))
+    losses = [
+        model.window_losses(
+            frames, actions, classes, 0, StatelessNoise((0, 2)), training=False
+        ).total.numpy()
+        for model in (without, leading)
+    ]
+    np.testing.assert_array_equal(*losses)
+    outputs = outputs_of(np.full(SHAPE[:2], 0.1))
+    assert leading.decode(outputs).numpy().any()
+    assert not without.decode(outputs).numpy().any()
