@@ -114,8 +114,36 @@ def orthogonal(matrix: tf.Tensor, repetitions: int = 5) -> tf.Tensor:
     tall = matrix.shape[0] > matrix.shape[1]
     x = tf.transpose(matrix) if tall else matrix
     x /= tf.norm(x) + _FLOOR
-    a, b, c = _COEFFICIENTS
-    for _ in range(repetitions):
-        square = tf.matmul(x, x, transpose_b=True)
-        x = a * x + tf.matmul(b * square + c * tf.matmul(square, square), x)
+    # Of equal cost where one side is one and a half times the other.
+    long = 2 * x.shape[1] > 3 * x.shape[0]
+    x = _by_squares(x, repetitions) if long else _by_itself(x, repetitions)
     return tf.transpose(x) if tall else x
+
+
+def _by_itself(x: tf.Tensor, repetitions: int) -> tf.Tensor:
+    """Applies the polynomial to a matrix."""
+    for _ in range(repetitions):
+        x = tf.matmul(_polynomial(tf.matmul(x, x, transpose_b=True)), x)
+    return x
+
+
+def _by_squares(x: tf.Tensor, repetitions: int) -> tf.Tensor:
+    """Does the same, up to rounding, with two products of the whole matrix.
+
+    Each repetition multiplies x by a polynomial of its square, x x', so that the next square
+    follows from this one: only the factors have to be known, and their product is applied last.
+    """
+    square = tf.matmul(x, x, transpose_b=True)
+    product = factor = _polynomial(square)
+    for _ in range(repetitions - 1):
+        square = tf.matmul(factor, tf.matmul(square, factor))
+        factor = _polynomial(square)
+        product = tf.matmul(factor, product)
+    return tf.matmul(product, x)
+
+
+def _polynomial(square: tf.Tensor) -> tf.Tensor:
+    """Returns what x is to be multiplied by, of x x'."""
+    a, b, c = _COEFFICIENTS
+    rest = b * square + c * tf.matmul(square, square)
+    return tf.linalg.set_diag(rest, tf.linalg.diag_part(rest) + a)

@@ -7,7 +7,7 @@ from simple_tf.models.muon import Muon, orthogonal
 RANDOM = np.random.RandomState(0)
 
 
-@pytest.mark.parametrize("shape", [(40, 64), (64, 40), (48, 48)])
+@pytest.mark.parametrize("shape", [(40, 56), (64, 40), (48, 48), (40, 200), (200, 40)])
 def test_singular_vectors_stay_and_singular_values_are_near_one(shape):
     # Values from 1 down to 0.02, as those of a gradient of few examples are.
     rows, _ = np.linalg.qr(RANDOM.normal(size=(shape[0], shape[0])))
@@ -22,6 +22,20 @@ def test_singular_vectors_stay_and_singular_values_are_near_one(shape):
     np.testing.assert_allclose(inner, 0.0, atol=1e-3)
     assert diagonal.min() > 0.6
     assert diagonal.max() < 1.25
+
+
+def test_the_short_way_for_long_matrices_is_the_same_even_where_next_to_nothing_is_known():
+    # Singular values from 1 down to nothing: their squares are below what float32 can hold.
+    rows, _ = np.linalg.qr(RANDOM.normal(size=(32, 32)))
+    columns, _ = np.linalg.qr(RANDOM.normal(size=(160, 32)))
+    matrix = (rows * np.geomspace(1.0, 1e-7, 32)) @ columns.T
+    long_way = matrix / np.linalg.norm(matrix)
+    for _ in range(5):
+        square = long_way @ long_way.T
+        long_way = 3.4445 * long_way + (-4.7750 * square + 2.0315 * square @ square) @ long_way
+    found = orthogonal(tf.constant(matrix, tf.float32)).numpy()
+    np.testing.assert_allclose(found, long_way, atol=2e-4)
+    assert np.linalg.norm(found, 2) < 1.25
 
 
 def test_steps_of_matrices_have_the_size_that_is_asked_for_whatever_the_gradient():
