@@ -11,6 +11,9 @@ from typing import Any
 
 UNKNOWN = "unknown"
 
+# Statements of gin.
+Settings = frozenset[str]
+
 
 @dataclasses.dataclass(frozen=True)
 class Start:
@@ -34,6 +37,11 @@ class Start:
         """Files and bindings, for people; `of` tells which contents the files had."""
         files = ", ".join(self.files) + (f" ({of})" if of else "")
         return ", ".join([files, *(f"after {run}" for run in self.after), *self.bindings])
+
+    @property
+    def plain(self) -> str:
+        """The name without bindings."""
+        return dataclasses.replace(self, bindings=()).label()
 
     @property
     def version(self) -> str:
@@ -62,14 +70,20 @@ def read_start(fields: Mapping[str, Any]) -> Start | None:
     )
 
 
-def told_apart(starts: Sequence[tuple[Start, Mapping[str, str]]]) -> list[str]:
+def told_apart(
+    starts: Sequence[tuple[Start, Mapping[str, str]]], used: Sequence[Settings] | None = None
+) -> list[str]:
     """Names configurations such that what is called the same was the same.
 
     A gin file may have changed between two runs. If what it bound differs, the runs of all but its
-    newest contents are named with the commit of the first of them.
+    newest contents are named with the commit of the first of them. What was bound on the command
+    line is a part of the name, unless the file has all of it by now: settings often are tried by
+    bindings before they are the file's.
 
     Args:
         starts: how each run was begun, and all of its gin bindings.
+        used: the settings that each run has used, those that nothing bound included; empty where
+            they are not known.
 
     Returns:
         One name for each.
@@ -87,7 +101,30 @@ def told_apart(starts: Sequence[tuple[Start, Mapping[str, str]]]) -> list[str]:
             of = tag if seen[tag] == 1 else f"{tag}, {seen[tag]}"
             for place in version:
                 names[numbers[place]] = starts[numbers[place]][0].label(of)
-    return names
+    return names if used is None else _by_what_was_used(names, [start for start, _ in starts], used)
+
+
+def read_settings(text: str) -> Settings:
+    """Reads what a run's `config.gin` says, in whatever order."""
+    lines = text.replace("\\\n", " ").splitlines()
+    return frozenset(
+        " ".join(line.split()) for line in lines if line.strip() and not line.startswith("#")
+    )
+
+
+def _by_what_was_used(
+    names: Sequence[str], starts: Sequence[Start], used: Sequence[Settings]
+) -> list[str]:
+    """Gives runs with bindings the plain name of their files, if that has come to the same."""
+    plain = {
+        (start.files, settings)
+        for name, start, settings in zip(names, starts, used, strict=True)
+        if settings and not start.bindings and name == start.label()
+    }
+    return [
+        start.plain if (start.files, settings) in plain else name
+        for name, start, settings in zip(names, starts, used, strict=True)
+    ]
 
 
 def _versions(starts: Sequence[tuple[Start, Mapping[str, str]]]) -> list[list[int]]:

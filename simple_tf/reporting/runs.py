@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from simple_tf.evaluation.card import Card, CardError, read_card
-from simple_tf.reporting.configurations import UNKNOWN, Start, read_start, told_apart
+from simple_tf.reporting.configurations import (
+    UNKNOWN,
+    Settings,
+    Start,
+    read_settings,
+    read_start,
+    told_apart,
+)
 from simple_tf.training.diagnosis_file import RunDiagnosis, read_diagnosis
 from simple_tf.training.metrics import read_metrics
 from simple_tf.training.run_directory import RunDirectory, RunError
@@ -140,8 +147,9 @@ def find_runs(folders: Sequence[Path]) -> list[Run]:
 
 def _named(runs: Sequence[Run]) -> list[Run]:
     """Tells configurations apart, which takes all runs."""
-    names = told_apart([(run.start, run.bindings) for run in runs if run.start is not None])
-    remaining = iter(names)
+    started = [(run.start, run.bindings) for run in runs if run.start is not None]
+    used = [_read_settings(run.path) for run in runs if run.start is not None]
+    remaining = iter(told_apart(started, used))
     return [
         run if run.start is None else dataclasses.replace(run, configuration=next(remaining))
         for run in runs
@@ -214,6 +222,14 @@ def _read_records(directory: RunDirectory, problems: list[str]) -> list[dict[str
         lines = "line" if count == 1 else "lines"
         problems.append(f"{directory.metrics} has {count} damaged {lines}.")
     return whole
+
+
+def _read_settings(path: Path) -> Settings:
+    """What a run has used; nothing if that cannot be read."""
+    try:
+        return read_settings(RunDirectory(path).configuration.read_text())
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
 
 
 def _read_diagnosis(directory: RunDirectory, problems: list[str]) -> RunDiagnosis | None:

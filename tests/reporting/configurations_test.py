@@ -1,6 +1,6 @@
 """What is called the same was the same."""
 
-from simple_tf.reporting.configurations import Start, read_start, told_apart
+from simple_tf.reporting.configurations import Start, read_settings, read_start, told_apart
 
 COMMAND = ["python", "-m", "simple_tf.train", "--gin_file=/somewhere/cpu.gin"]
 
@@ -62,3 +62,36 @@ def test_a_binding_of_one_run_does_not_hide_that_others_had_other_files():
         (start("3", "3333333333"), {"A.b": "2"}),
     ]
     assert told_apart(starts) == ["cpu (1111111)", "cpu (1111111), A.b=2", "cpu"]
+
+
+def test_settings_tried_by_bindings_that_are_the_file_s_by_now_have_its_name():
+    # The file bound an optimiser's rate that the bindings left without use.
+    tried = ["A.b=7", "A.optimizer=@other()"]
+    starts = [
+        (start("1", "1111111111"), {"A.b": "1", "adam.rate": "2"}),
+        (start("2", "2222222222", tried), {"A.b": "7", "adam.rate": "2", "A.optimizer": "@other"}),
+        (start("3", "3333333333", ["A.b=8"]), {"A.b": "8", "A.optimizer": "@other"}),
+        (start("4", "4444444444"), {"A.b": "7", "A.optimizer": "@other"}),
+    ]
+    used = [
+        read_settings(text)
+        for text in (
+            "A.b = 1\nadam.rate = 2",
+            "# Parameters for A:\nA.b = 7\nA.optimizer = \\\n    @other()\n",
+            "A.b = 8\nA.optimizer = @other()",
+            "A.optimizer = @other()\nA.b = 7",
+        )
+    ]
+    older, apart = "cpu (1111111)", ", ".join(["cpu (1111111)", *tried])
+    assert told_apart(starts) == [older, apart, "cpu, A.b=8", "cpu"]
+    assert told_apart(starts, used) == [older, "cpu", "cpu, A.b=8", "cpu"]
+    unknown = [*used[:3], frozenset()]
+    assert told_apart(starts, unknown) == [older, apart, "cpu, A.b=8", "cpu"]
+
+
+def test_what_is_not_known_of_two_runs_does_not_make_them_the_same():
+    starts = [
+        (start("1", bindings=["A.b=7"]), {"A.b": "7"}),
+        (start("2"), {"A.b": "1"}),
+    ]
+    assert told_apart(starts, [frozenset(), frozenset()]) == ["cpu, A.b=7", "cpu"]

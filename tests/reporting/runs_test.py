@@ -50,6 +50,19 @@ def test_configurations_are_told_by_their_command(tmp_path):
     assert names == {"a": "sd, Schedule.iterations=3, A.b=1", "b": "cpu"}
 
 
+def test_a_run_by_bindings_that_has_used_what_the_file_says_is_the_file_s(tmp_path):
+    write_run(tmp_path / "plain")
+    path = write_run(tmp_path / "bound", seed=1)
+    text = (path / "run.json").read_text()
+    bound = text.replace('"--game=pong"', '"--gin_bindings=A.b=1", "--game=pong"')
+    (path / "run.json").write_text(bound)
+    for name, settings in (("plain", "A.b = 1\nC.d = 2\n"), ("bound", "C.d = 2\nA.b = 1\n")):
+        (tmp_path / name / "config.gin").write_text(settings)
+    assert {run.configuration for run in find_runs([tmp_path])} == {"sd"}
+    (path / "config.gin").write_bytes(b"\xff\xfe")
+    assert [run.configuration for run in find_runs([tmp_path])] == ["sd", "sd, A.b=1"]
+
+
 def test_a_half_finished_run_counts_with_its_latest_evaluation(tmp_path):
     write_run(tmp_path / "pong", curve=(-20.0, -7.0), final=None, planned=15)
     (run,) = find_runs([tmp_path])
