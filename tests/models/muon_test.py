@@ -24,18 +24,42 @@ def test_singular_vectors_stay_and_singular_values_are_near_one(shape):
     assert diagonal.max() < 1.25
 
 
-def test_the_short_way_for_long_matrices_is_the_same_even_where_next_to_nothing_is_known():
-    # Singular values from 1 down to nothing: their squares are below what float32 can hold.
+def _nearly_nothing_known():
+    """A long matrix with singular values from 1 to 1e-7: float32 cannot hold their squares."""
     rows, _ = np.linalg.qr(RANDOM.normal(size=(32, 32)))
     columns, _ = np.linalg.qr(RANDOM.normal(size=(160, 32)))
-    matrix = (rows * np.geomspace(1.0, 1e-7, 32)) @ columns.T
+    return (rows * np.geomspace(1.0, 1e-7, 32)) @ columns.T
+
+
+@pytest.mark.parametrize("repetitions", [1, 5, 10])
+def test_the_short_way_for_long_matrices_is_the_same_even_where_next_to_nothing_is_known(
+    repetitions,
+):
+    matrix = _nearly_nothing_known()
     long_way = matrix / np.linalg.norm(matrix)
-    for _ in range(5):
+    for _ in range(repetitions):
         square = long_way @ long_way.T
         long_way = 3.4445 * long_way + (-4.7750 * square + 2.0315 * square @ square) @ long_way
-    found = orthogonal(tf.constant(matrix, tf.float32)).numpy()
-    np.testing.assert_allclose(found, long_way, atol=2e-4)
+    found = orthogonal(tf.constant(matrix, tf.float32), repetitions).numpy()
     assert np.linalg.norm(found, 2) < 1.25
+    if repetitions < 10:  # Then what was too small to be told from rounding is as large as all.
+        np.testing.assert_allclose(found, long_way, atol=2e-4)
+
+
+@pytest.mark.parametrize("shape", [(32, 160), (64, 192), (48, 56)])
+def test_singular_values_stay_bounded_with_the_products_of_a_tpu(shape, monkeypatch):
+    # There the factors of a product are rounded to bfloat16, and the sums are not.
+    exact = tf.matmul
+
+    def rounded(a, b, **options):
+        a, b = (tf.cast(tf.cast(x, tf.bfloat16), tf.float32) for x in (a, b))
+        return exact(a, b, **options)
+
+    monkeypatch.setattr(tf, "matmul", rounded)
+    rows, _ = np.linalg.qr(RANDOM.normal(size=(shape[0], shape[0])))
+    columns, _ = np.linalg.qr(RANDOM.normal(size=(shape[1], shape[0])))
+    matrix = (rows * np.geomspace(1.0, 1e-7, shape[0])) @ columns.T
+    assert np.linalg.norm(orthogonal(tf.constant(matrix, tf.float32)).numpy(), 2) < 1.4
 
 
 def test_steps_of_matrices_have_the_size_that_is_asked_for_whatever_the_gradient():
