@@ -61,14 +61,21 @@ def frame_surprises(episodes: Sequence[StoredEpisode]) -> list[np.ndarray]:
 
 
 def _usual(episodes: Sequence[StoredEpisode]) -> np.ndarray:
-    """The median of frames at even distances, uint8 [H, W, C]."""
-    each = -(-_FRAMES_FOR_USUAL // len(episodes))
-    frames = [
-        codec.read_frames(episode, int(place), 1)
-        for episode in episodes
-        for place in np.linspace(0, episode.num_frames - 1, min(each, episode.num_frames))
-    ]
-    return np.median(np.concatenate(frames), axis=0).astype(np.uint8)
+    """The median of frames at even distances in all the play, uint8 [H, W, C].
+
+    Not so many of each episode: of a game with many short ones that would be their beginnings.
+    """
+    begins = np.cumsum([0, *(episode.num_frames for episode in episodes)])
+    places = np.linspace(0, begins[-1] - 1, min(_FRAMES_FOR_USUAL, begins[-1])).astype(int)
+    numbers = np.searchsorted(begins, places, side="right") - 1
+    frames = np.concatenate(
+        [
+            codec.read_frames(episodes[number], int(place - begins[number]), 1)
+            for number, place in zip(numbers, places, strict=True)
+        ]
+    )
+    # The lower one of two medians: a shade that the pixel really has had.
+    return np.sort(frames, axis=0)[(len(frames) - 1) // 2]
 
 
 def _wrong(before: tf.Tensor, now: tf.Tensor, after: tf.Tensor, usual: tf.Tensor) -> tf.Tensor:

@@ -6,7 +6,7 @@ import pytest
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.store import EpisodeStore
-from simple_tf.models.surprise import frame_surprises
+from simple_tf.models.surprise import _usual, frame_surprises
 
 SHAPE = (24, 24, 1)
 LENGTH = 300  # More frames than are looked at in one call.
@@ -80,3 +80,29 @@ def test_nothing_is_surprising_where_nothing_happens(tmp_path):
     store.append(recorder.finish(True, False))
     (surprises,) = frame_surprises(store.episodes)
     np.testing.assert_array_equal(surprises, np.zeros(LENGTH))
+
+
+def test_what_short_episodes_begin_and_end_with_is_not_what_is_usual(tmp_path):
+    # More episodes than frames that are looked at. A sprite stands at the same place in the first
+    # and in the last frame of each, and a bar that nobody has seen move is there in between: what
+    # is usual is the bar, so that it is followed when it moves.
+    store = EpisodeStore.create_or_open(tmp_path, StoreDescription("toy", SHAPE, ("A", "B")))
+    for index in range(600):
+        frames = np.full((7, *SHAPE), 90, np.uint8)
+        frames[[0, -1], 2:4, 2:4] = 200
+        frames[1:-1, 20:22] = 30
+        recorder = EpisodeRecorder(0, index, 0, frames[0])
+        for image in frames[1:]:
+            recorder.add(0, 0.0, 0, image)
+        store.append(recorder.finish(True, False))
+    usual = _usual(store.episodes)
+    assert (usual[20:22] == 30).all()
+    assert (usual[2:4, 2:4] == 90).all()
+
+
+def test_what_is_usual_is_a_shade_that_was_there(tmp_path):
+    store = EpisodeStore.create_or_open(tmp_path, StoreDescription("toy", SHAPE, ("A", "B")))
+    recorder = EpisodeRecorder(0, 0, 0, np.full(SHAPE, 10, np.uint8))
+    recorder.add(0, 0.0, 0, np.full(SHAPE, 200, np.uint8))
+    store.append(recorder.finish(True, False))
+    np.testing.assert_array_equal(_usual(store.episodes), np.full(SHAPE, 10, np.uint8))
