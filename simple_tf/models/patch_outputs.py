@@ -155,7 +155,7 @@ class PalettePatchOutputs(PatchOutputs):
         self.colour_spread = colour_spread
         self.loss_patches = min(loss_patches, size.num_patches)
         self.motion = motion
-        self.unusual_lead = unusual_lead
+        self.unusual_lead = float(unusual_lead)  # Gin may give a whole number.
         self.num_sources = len(self.NEIGHBOURS) + (3 if motion else 2)
         self._first_guess = self.num_sources - 1 if motion else 0
         self.sources_kernel = self.add_variable_at(

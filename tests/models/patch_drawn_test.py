@@ -98,7 +98,7 @@ def decoded(model, probabilities):
     return frame == 250
 
 
-@pytest.mark.parametrize(("lead", "smallest"), [(0.0, 0.5), (1.5, 0.1824), (3.0, 0.0474)])
+@pytest.mark.parametrize(("lead", "smallest"), [(0.0, 0.5), (1.5, 0.1824), (3, 0.0474)])
 def test_with_a_lead_less_probable_pixels_are_shown(lead, smallest):
     """Odds of e to the minus lead are even ones."""
     probabilities = np.linspace(0.001, 0.999, SHAPE[0] * SHAPE[1]).reshape(SHAPE[:2])
