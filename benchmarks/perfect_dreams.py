@@ -54,6 +54,7 @@ _GIN_BINDINGS = flags.DEFINE_multi_string("gin_bindings", [], "Further bindings.
 
 _STACK = 4
 _SEEN_FRAMES = 1000
+_BEFORE, _AFTER = slice(None, -1), slice(1, None)  # Of what is known before and after every step.
 
 
 def bound(name: str, default: Any) -> Any:
@@ -111,6 +112,8 @@ class Seat:
 
 class Moments:
     """All that has been played, and where rollouts start: shares as `StartSampler` has them.
+
+    With `balanced`, gains and losses are exactly as many; there, to within a factor of two.
 
     Args:
         seed: of the draws.
@@ -197,21 +200,26 @@ class Policy:
 def dream(
     policy: Policy, seats: Sequence[Seat], starts: Sequence[Moment], length: int
 ) -> Experience:
-    """Plays rollouts from some moments; as in a world model, they end by being cut off."""
+    """Plays rollouts from some moments; they end by being cut off, as in a world model.
+
+    But for those in which the game is over before: nothing is learned from what would follow.
+    """
     for seat, start in zip(seats, starts, strict=True):
         seat.go_to(start)
     rows: list[tuple[np.ndarray, ...]] = []
     earned: list[list[int]] = []
+    over = [[False for _ in seats]]  # Before each step and after the last.
     for _ in range(length):
         rows.append(policy.act(seats))
         actions = rows[-1][1]
         earned.append([seat.step(a) for seat, a in zip(seats, actions, strict=True)])
+        over.append([seat.over for seat in seats])
     observations, actions, log_probabilities, values = map(np.stack, zip(*rows, strict=True))
-    rewards = np.array(earned, np.float32)
-    ones, last = np.ones_like(rewards), np.arange(length)[:, None] == length - 1
+    rewards, gone = np.array(earned, np.float32), np.array(over)
+    discounts, mask = (np.where(gone[at], 0.0, 1.0).astype(np.float32) for at in (_AFTER, _BEFORE))
     values = np.concatenate([values, policy.act(seats)[3][None]])
-    ends = np.broadcast_to(last, rewards.shape)
-    arrays = (observations, actions, log_probabilities, values, rewards, ones, ends, ones)
+    ends = gone[_AFTER] | (np.arange(length)[:, None] == length - 1)
+    arrays = (observations, actions, log_probabilities, values, rewards, discounts, ends, mask)
     return Experience(*map(tf.constant, arrays))
 
 

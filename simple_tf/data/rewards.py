@@ -31,6 +31,26 @@ def num_reserved(share: float, batch_size: int, name: str = "rewarded_share") ->
     return max(round(share * batch_size), 1) if share else 0
 
 
+def num_reserved_each(
+    rewarded_share: float, surprising_share: float, batch_size: int
+) -> tuple[int, int]:
+    """How many of a batch are reserved for rewarded and for surprising windows.
+
+    See `num_reserved`; what rounding makes too many is taken from the surprising ones.
+
+    Raises:
+        ValueError: They are not shares, or more than everything.
+    """
+    rewarded = num_reserved(rewarded_share, batch_size)
+    surprising = num_reserved(surprising_share, batch_size, "surprising_share")
+    if rewarded_share + surprising_share > 1.0:
+        raise ValueError(
+            f"rewarded_share={rewarded_share} and surprising_share={surprising_share} add up to "
+            "more than 1, a whole batch"
+        )
+    return rewarded, min(surprising, batch_size - rewarded)
+
+
 def rewarded_windows(
     episodes: Sequence[EpisodeColumns],
     segments: Sequence[Segment],
@@ -92,8 +112,9 @@ def find_leads(
         segments: Frames that lie one after the other; positions count through all of them.
         num_input_frames: K.
         lead: How many steps before a reward a rollout may start, at most.
-        balanced: Whether gains, if they are fewer than losses, are repeated until they are about
-            as many, and the other way round; there are then at most twice as many as before.
+        balanced: Whether gains, if they are fewer than losses, are repeated as often as they fit
+            into these, and the other way round: from half to all as many. There are then at most
+            twice as many as before.
     """
     rooms, positions, signs, offset = [], [], [], 0
     for number, begin, end in segments:

@@ -72,8 +72,8 @@ class StartSampler(tf.Module):
             rewarded_share: Share of the starts that lie shortly before a real step with a reward
                 other than 0. 0: as the original.
             lead: Such a start lies 1 to this many steps before the reward.
-            balanced: Whether these rewards are gains and losses about equally often; False: as
-                they occur.
+            balanced: Whether these rewards are gains and losses about equally often, to within a
+                factor of two; False: as they occur.
             max_gigabytes: Memory for frames, on every device. Of play that takes more, pieces at
                 even distances are loaded. The largest iterations of the paper (64,000 steps) fit.
         """

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from simple_tf.data.codec import StoredEpisode
 from simple_tf.data.reader import WindowReader
-from simple_tf.data.rewards import num_reserved, rewarded_windows
+from simple_tf.data.rewards import num_reserved, num_reserved_each, rewarded_windows
 from simple_tf.data.split import Segment, Split, split_episodes
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.untuned import untuned
@@ -159,10 +159,15 @@ class WindowDataset:
             surprises: Says how surprising frames are; needed if there is such a share.
 
         Raises:
-            ValueError: There is no window of K + n frames, or the shares are none.
+            ValueError: There is no window of K + n frames, or the shares are none, or more than 1.
         """
         if min(num_input_frames, num_target_frames, batch_size) < 1:
             raise ValueError("a window dataset needs at least 1 input, 1 target and 1 window")
+        _, count = num_reserved_each(rewarded_share, surprising_share, batch_size)
+        if count and surprises is None:
+            raise ValueError(
+                "surprising_share needs surprises, which say how surprising frames are"
+            )
         self._batch_size = batch_size
         chosen = store.iterations if iterations is None else tuple(iterations)
         if not set(chosen) <= set(store.iterations):
@@ -183,18 +188,12 @@ class WindowDataset:
             )
         self._reader = WindowReader(episodes, length)
         everything = UniformSampler(self.num_windows, batch_size, seed)
-        num_reserved(rewarded_share, batch_size)  # Raises if it is not a share.
         rewarded = rewarded_windows(episodes, segments, num_input_frames, num_target_frames)
         self._sampler: Sampler = everything
         if rewarded_share and len(rewarded):
             self._sampler = RewardedSampler(everything, rewarded, rewarded_share)
-        count = num_reserved(surprising_share, batch_size, "surprising_share")
-        if count + num_reserved(rewarded_share, batch_size) > batch_size:
-            raise ValueError(
-                f"rewarded_share={rewarded_share} and surprising_share={surprising_share} are more "
-                f"than the {batch_size} windows of a batch"
-            )
-        if count and surprises is not None:
+        if count:
+            assert surprises is not None  # Checked above.
             weights = self._target_sums(surprises(episodes), num_input_frames, num_target_frames)
             if weights.any():
                 self._sampler = SurprisingSampler(self._sampler, weights, count, seed)

@@ -16,9 +16,9 @@ import tensorflow as tf
 # author's. Five times are enough for values between 0.7 and 1.2.
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 _FLOOR = 1e-7
-# How often the polynomial is applied to squares that follow from each other. Their rounding errors
-# grow about twelvefold each time where the matrix is nearly nothing. Five times are too many for the
-# products of a GPU (TF32) or a TPU (bfloat16), and ten for float32; the next square is anew of x.
+# How often the polynomial is applied to squares that follow from each other. Where the matrix is
+# nearly nothing, their rounding errors grow about twelvefold each time: five times are too many for
+# the products of a GPU (TF32) or a TPU (bfloat16), and ten for float32.
 _IN_A_ROW = 3
 
 

@@ -62,10 +62,11 @@ class PatchModel(WorldModel):
             ages it can tell apart, the last of which is that and all above; 0: it is not told.
             After a point games wait for longer than the frames show. In simulation the model
             counts for itself, from rewards that it draws as likely as it holds them.
-        unusual_lead: see `PalettePatchOutputs`; other heads know nothing of it.
+        unusual_lead: see `PalettePatchOutputs`; other heads know nothing of it, and it changes
+            nothing where pixels are drawn.
         draws_pixels: whether simulated frames are drawn from what the model expects, see
             `PalettePatchOutputs.drawn`; False: every pixel has its likeliest colour, so that what
-            moves in a way that cannot be foreseen fades. Needs a palette.
+            moves in a way that cannot be foreseen fades, unless it has a lead. Needs a palette.
         sampling: when predicted frames are fed back in training; default: always.
         num_input_frames: K.
         num_reward_classes: R.

@@ -191,7 +191,7 @@ class PalettePatchOutputs(PatchOutputs):
         return self._loss(outputs, _take(target, chosen), inside)
 
     def decode(self, outputs: tf.Tensor) -> tf.Tensor:
-        """See `PatchOutputs`. Of equally likely colours the first."""
+        """See `PatchOutputs`, but with the lead. Of equally likely colours the first."""
         outputs = self._masked(outputs)
         if self.unusual_lead:
             outputs -= tf.where(self._is_usual(), self.unusual_lead, 0.0)

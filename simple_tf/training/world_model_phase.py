@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import gin
 
+from simple_tf.data.rewards import num_reserved_each
 from simple_tf.data.store import EpisodeStore
 from simple_tf.data.windows import WindowDataset
 from simple_tf.models.calibration import calibrate
@@ -57,6 +58,7 @@ class WorldModelPhase:
         self._schedule = schedule
         self.num_target_frames = num_target_frames
         self.batch_size = batch_size
+        num_reserved_each(rewarded_share, surprising_share, batch_size)  # Raises before any play.
         self._rewarded_share = rewarded_share
         self._surprising_share = surprising_share
         self._seed = seed

@@ -290,5 +290,19 @@ def test_shares_that_do_not_fit_into_a_batch(make_sparse_store):
     store = make_sparse_store()
     with pytest.raises(ValueError, match="surprising_share must be from 0 to 1"):
         _windows(store, surprising_share=1.5)
-    with pytest.raises(ValueError, match="are more than the 5 windows"):
+    with pytest.raises(ValueError, match="needs surprises"):
+        _windows(store, surprising_share=0.5)
+    with pytest.raises(ValueError, match="add up to more than 1"):
         _windows(store, batch_size=5, rewarded_share=0.6, surprising_share=0.6)
+
+
+def test_shares_that_only_rounding_makes_too_large_fill_the_batch(make_sparse_store):
+    dataset = _windows(
+        make_sparse_store(),
+        batch_size=2,
+        rewarded_share=0.25,
+        surprising_share=0.75,
+        surprises=_surprising({10: 1.0}),
+    )
+    (batch,) = dataset.batches().take(1)
+    assert tuple(_origins(batch)[1]) in {(0, 1, 5), (0, 1, 6)}

@@ -15,6 +15,48 @@ def benchmark():
     return load_benchmark("perfect_dreams")
 
 
+@pytest.fixture(autouse=True)
+def _no_bindings():
+    yield
+    gin.clear_config()
+
+
+class _Seat:
+    """A game of three steps that pays for the last one."""
+
+    observation = np.zeros((4, 3, 2, 1), np.uint8)
+
+    def go_to(self, moment):
+        self.left, self.over = moment, False
+
+    def step(self, action):
+        self.left -= 1
+        self.over = self.left <= 0
+        return int(self.left == 0)
+
+
+class _Policy:
+    """Chooses the first action, and expects 5 wherever it is."""
+
+    def act(self, seats):
+        observations = np.stack([seat.observation for seat in seats])
+        size = len(seats)
+        return observations, np.zeros(size, int), np.zeros(size), np.full(size, 5.0)
+
+
+def test_nothing_is_learned_from_what_follows_the_end_of_a_game(benchmark):
+    experience = benchmark.dream(_Policy(), [_Seat(), _Seat()], [3, 9], length=5)
+    np.testing.assert_array_equal(experience.rewards[:, 0], [0, 0, 1, 0, 0])
+    np.testing.assert_array_equal(experience.mask[:, 0], [1, 1, 1, 0, 0])
+    np.testing.assert_array_equal(experience.discounts[:3, 0], [1, 1, 0])
+    np.testing.assert_array_equal(experience.ends[:3, 0], [False, False, True])
+    # The other one is cut off, which is not its end.
+    np.testing.assert_array_equal(experience.mask[:, 1], np.ones(5))
+    np.testing.assert_array_equal(experience.discounts[:, 1], np.ones(5))
+    np.testing.assert_array_equal(experience.ends[:, 1], [False] * 4 + [True])
+    assert experience.values.shape == (6, 2)
+
+
 def test_what_follows_a_moment_is_what_followed_it_in_the_game(benchmark):
     source = find_game("pong")
     player, dreamer = benchmark.Seat(source.make()), benchmark.Seat(source.make())

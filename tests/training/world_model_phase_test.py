@@ -65,7 +65,7 @@ def test_steps_that_overflow_have_used_up_their_batch_also_after_a_resumption(tm
     assert run((2, 1)) == whole[4:]
 
 
-def test_windows_that_parts_cannot_share_are_refused_before_anything_is_played():
+def test_parts_and_shares_that_do_not_fit_are_refused_before_anything_is_played():
     model = DeterministicModel(
         SHAPE,
         4,
@@ -79,6 +79,8 @@ def test_windows_that_parts_cannot_share_are_refused_before_anything_is_played()
     WorldModelPhase(trainer, batch_size=4, **settings)
     with pytest.raises(ValueError, match=r"WorldModelTrainer\.parts is 2, but a batch of 3"):
         WorldModelPhase(trainer, batch_size=3, **settings)
+    with pytest.raises(ValueError, match="add up to more than 1"):
+        WorldModelPhase(trainer, batch_size=4, rewarded_share=0.6, surprising_share=0.6, **settings)
 
 
 def test_a_share_of_the_windows_shows_what_is_surprising(tmp_path):
