@@ -43,7 +43,7 @@ _SEED = flags.DEFINE_integer("seed", None, "Default: the run's, or 0.", lower_bo
 _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", None, "For cards and videos; default: the run's directory, or evaluated/."
 )
-_EPISODES = flags.DEFINE_integer("episodes", None, "How many; default 64.")
+_EPISODES = flags.DEFINE_integer("episodes", None, "How many; default: the run's, or 64.")
 _TEMPERATURES = flags.DEFINE_list("temperatures", None, "Default 0.5; the original's: 0.5,0,1.")
 _NOOPS = flags.DEFINE_enum("noops", None, ["on", "off", "both"], "No-op starts; default on.")
 _STICKY = flags.DEFINE_float("sticky_probability", None, "Default: as the game is configured.")
@@ -77,6 +77,8 @@ def main(_: list[str]) -> int:
     if _VIDEO.value:
         for path in task.write_videos(results, folder / "videos"):
             print(f"video   {path}")
+        if reason := task.why_no_dream(results):
+            print(f"no dream: {reason}")
     return 0
 
 

@@ -15,8 +15,9 @@ NOT_RUN = "not run"
 TIE = "tie"
 NOTE = (
     "Final evaluations of our own runs: mean over seeds, ± standard deviation over seeds where "
-    "there are at least 3. The same number of interactions: all that a run has played, alike to "
-    "10 %. SimPLe's last policy has not learned from its last collection."
+    "there are at least 3. Runs are compared if all that they have played agrees within 10 %. "
+    "SimPLe's last policy has not learned from its last collection, but an earlier one may have "
+    "been preferred because of it."
 )
 
 # Budgets that differ by less than this are the same.

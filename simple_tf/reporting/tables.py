@@ -108,16 +108,31 @@ def _paper_cells(result: Result) -> list[str]:
 def _footnote(results: Sequence[Result]) -> str:
     note = (
         "Ours: mean of the final evaluation over the seeds, ± standard deviation over the seeds "
-        f"where there are at least {MIN_SEEDS}; then their number, and the score of each. The "
-        "paper: mean ± standard deviation of 5 runs of "
+        f"where there are at least {MIN_SEEDS}; the column seeds has their number and, of "
+        "several, each score. The paper: mean ± standard deviation of 5 runs of "
         "100K interactions."
     )
     if any(result.cut_short for result in results):
         note += " Cut short: a cap below the paper's 50,000 steps has ended some episodes."
-    few = [game_text(result.game) for result in results if not result.enough_seeds]
-    if few:
-        note += f" Too few seeds to say anything about the method: {', '.join(dict.fromkeys(few))}."
-    return note
+    return note + _too_few(results)
+
+
+def _too_few(results: Sequence[Result]) -> str:
+    """Names the results with too few seeds, or the others if these are fewer."""
+    few, enough = (
+        [
+            f"{game_text(result.game)} ({result.configuration})"
+            for result in results
+            if result.enough_seeds is wanted
+        ]
+        for wanted in (False, True)
+    )
+    if not few:
+        return ""
+    names = ", ".join(few)
+    if len(few) > len(enough):
+        names = f"all but {', '.join(enough)}" if enough else "all"
+    return f" Too few seeds to say anything about the method: {names}."
 
 
 def baseline_rows(results: Sequence[Result]) -> list[tuple[str, Method]]:

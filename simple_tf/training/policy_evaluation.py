@@ -76,15 +76,28 @@ class EvaluationTask:
     def write_videos(
         self, results: Sequence[tuple[str, PolicyEvaluation]], folder: Path
     ) -> Iterator[Path]:
-        """Writes a typical and the best episode of everybody's first evaluation, and a dream."""
+        """Writes a typical and the best episode of everybody's first evaluation, and a dream.
+
+        Of the records of a run, which have no world model, only episodes.
+        """
         for name, evaluation in dict(reversed(results)).items():
             yield from write_play(folder, name, evaluation)
-        of_policy = any(evaluation.origin is not None for _, evaluation in results)
-        if of_policy and self.run is not None and self.run.has_world_model:
+        if self.run is not None and self._has_dreams(results) and self.run.has_checkpoints:
             learners = self.run.learners()
             yield write_dream(
                 folder, learners.model, learners.starts, learners.network, self.run.seed
             )
+
+    def why_no_dream(self, results: Sequence[tuple[str, PolicyEvaluation]]) -> str | None:
+        """Says why `write_videos` shows no dream, if one could be expected."""
+        if self.run is None or not self._has_dreams(results) or self.run.has_checkpoints:
+            return None
+        return f"{self.run.directory.path} has no checkpoints/, which would hold its world model"
+
+    def _has_dreams(self, results: Sequence[tuple[str, PolicyEvaluation]]) -> bool:
+        """Whether a policy was evaluated that has learned in a world model."""
+        of_policy = any(evaluation.origin is not None for _, evaluation in results)
+        return of_policy and self.run is not None and self.run.has_world_model
 
 
 def task_of_run(run: SavedRun, which: str | None) -> EvaluationTask:

@@ -69,6 +69,12 @@ class SavedRun:
         """Whether the run has learned a game that its policy can be seen to dream."""
         return _is_bound(_WORLD_MODEL)
 
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether there is more than its records: only checkpoints hold the world model."""
+        folder = self.directory.checkpoints
+        return folder.is_dir() and any(folder.iterdir())
+
     def choose(self, which: str) -> list[int]:
         """Returns the iterations whose policies are meant by latest, best, all or a number.
 

@@ -61,7 +61,18 @@ def test_the_markdown_table(runs, tmp_path):
     freeway, pong = ([cell.strip() for cell in line.split("|")] for line in lines[2:4])
     assert pong[1:7] == ["Pong", "sd", "100K", "10.2 ± 4.31", "3: 11, 14, 5.5", "−20.5"]  # noqa: RUF001
     assert freeway[1:6] == ["Freeway", "sd", "100K", "21.5", "1"]
-    assert "Too few seeds to say anything about the method: Freeway." in lines[-1]
+    assert "Too few seeds to say anything about the method: Freeway (sd)." in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("remaining", "named"), [(("freeway", "pong_0", "boxing"), "all"), (None, "all but Pong (sd)")]
+)
+def test_results_with_too_few_seeds_are_named_the_short_way(runs, tmp_path, remaining, named):
+    write_run(runs / "boxing", "boxing", final=(1.0, 2.0))
+    chosen = [runs / name for name in remaining] if remaining else [runs]
+    write_report(chosen, tmp_path / "out")
+    note = (tmp_path / "out" / "scores.md").read_text().splitlines()[-1]
+    assert note.endswith(f"Too few seeds to say anything about the method: {named}.")
 
 
 def test_an_empty_folder_is_a_sentence(tmp_path):

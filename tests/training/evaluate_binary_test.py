@@ -1,5 +1,6 @@
 """`python -m simple_tf.evaluate` on a real, tiny run."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -54,6 +55,19 @@ def test_all_policies_of_a_run(tiny_run):
         "final_median_episode.mp4",
         "iteration_001_best_episode.mp4",
         "iteration_001_median_episode.mp4",
+    }
+
+
+def test_of_a_recorded_run_there_are_episodes_but_no_dream(tmp_path):
+    recorded = pathlib.Path(__file__).parents[2] / "results" / "pong-cpu-0"
+    assert not (recorded / "checkpoints").exists()
+    short = ["--episodes=1", "--max_steps=6"]
+    done = _evaluate(f"--run={recorded}", f"--output_dir={tmp_path}", "--video", *short)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "pong-cpu-0 has no checkpoints/, which would hold its world model" in done.stdout
+    assert {path.name for path in (tmp_path / "videos").iterdir()} == {
+        "iteration_014_best_episode.mp4",
+        "iteration_014_median_episode.mp4",
     }
 
 
