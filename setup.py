@@ -38,6 +38,7 @@ setup(
     package_data={
         "simple_tf.configurations": ["*.gin"],
         "simple_tf.evaluation": ["paper_scores.csv"],
+        "simple_tf.player": ["page.html"],
         "simple_tf": ["py.typed"],
     },
     python_requires=">=3.10,<3.12",

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "simple_tf"
 
 # A sub-package may import itself and those to its left.
-ORDER = ["data", "models", "envs", "agents", "evaluation", "training", "reporting"]
+ORDER = ["data", "models", "envs", "agents", "evaluation", "training", "reporting", "player"]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 

@@ -122,8 +122,14 @@ def _target_of(module: str, importer: Path) -> str | None:
 def _library(name: str, files: Iterable[Path]) -> str:
     # Importing a module of a sub-package imports the package itself first.
     needed = set().union({PACKAGE}, *(dependencies(path) for path in files)) - {name}
-    data = {"data": [":gin_files"]} if name == "training" else {}
-    return _target("py_library", name=name, srcs=_relative(files), **data, deps=_labels(needed))
+    data = [":gin_files"] * (name == "training") + _relative(_shipped_data(name))
+    return _target("py_library", name=name, srcs=_relative(files), data=data, deps=_labels(needed))
+
+
+def _shipped_data(name: str) -> list[Path]:
+    """Returns the files of a sub-package that are read, not imported."""
+    folder = ROOT / PACKAGE / name
+    return [p for p in folder.glob("*.*") if p.suffix != ".py"] if name != PACKAGE else []
 
 
 def _binary(path: Path) -> str:

@@ -1,0 +1,77 @@
+"""`python -m simple_tf.play` on a real, tiny run."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+TINY = (
+    "Schedule.iterations=1",
+    "Schedule.initial_interactions=200",
+    "Schedule.interactions_per_iteration=60",
+    "Schedule.world_model_steps=2",
+    "Schedule.policy_updates=1",
+    "ROLLOUT_LENGTH=10",
+    "WorldModelEvaluationPhase.every=0",
+    "in_training/EvaluationProtocol.max_steps=4",
+    "final/EvaluationProtocol.max_steps=4",
+)
+
+
+def run(module, *arguments):
+    command = [sys.executable, "-m", f"simple_tf.{module}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def tiny_run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "pong"
+    bindings = [f"--gin_bindings={binding}" for binding in TINY]
+    done = run("train", "--gin_file=smoke.gin", "--game=pong", f"--output_dir={path}", *bindings)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def ask(url, name, **content):
+    body = json.dumps(content).encode()
+    request = urllib.request.Request(f"{url}api/{name}", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def test_a_run_is_played_and_filmed_until_ctrl_c(tiny_run):
+    command = [sys.executable, "-m", "simple_tf.play", f"--run={tiny_run}", "--port=0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == f"Loading {tiny_run} ...\n"
+    line = process.stdout.readline()
+    url = re.fullmatch(r"Play pong at (http://localhost:\d+/) \(Ctrl-C ends it\)\.\n", line)[1]
+    about = ask(url, "about")
+    assert about["actions"] == ["NOOP", "FIRE", "RIGHT", "LEFT", "RIGHTFIRE", "LEFTFIRE"]
+    assert (about["iteration"], about["rollout_length"]) == (1, 10)
+    start = ask(url, "start", kind="beginning")
+    assert start["real"]["score"] == 0  # It has come to the same moment of the real game.
+    by_hand = [ask(url, "step", action=2) for _ in range(3)]
+    by_policy = [ask(url, "step", sees=sees, temperature=1) for sees in ("dream", "real")]
+    assert [moment["step"] for moment in by_hand + by_policy] == [1, 2, 3, 4, 5]
+    video = ask(url, "video")["path"]
+    assert video == str(tiny_run / "videos" / "played_001.mp4")
+    assert ask(url, "video")["path"].endswith("played_002.mp4")
+    assert (tiny_run / "videos" / "played_001.mp4").stat().st_size > 1000
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr.strip() == "Stopping after the work at hand; once more ends at once."
+
+
+def test_a_recorded_run_without_its_checkpoints_cannot_be_played():
+    recorded = Path(__file__).parents[2] / "results" / "pong-cpu-0"
+    done = run("play", f"--run={recorded}")
+    assert (done.returncode, done.stdout) == (1, f"Loading {recorded} ...\n")
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert "pong-cpu-0/checkpoints" in done.stderr
