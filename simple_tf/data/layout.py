@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import functools
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from simple_tf.data.description import MANIFEST_NAME
 from simple_tf.data.errors import StoreError
+from simple_tf.file_system import NoLocksError, lock_file
 
 Key = tuple[int, int]
 
@@ -65,10 +67,25 @@ def check_can_hold_store(directory: Path) -> None:
 
 @contextlib.contextmanager
 def lock(store: Path) -> Iterator[None]:
-    """One writer at a time. The system drops the lock of a process that dies."""
+    """One writer at a time. The system drops the lock of a process that dies.
+
+    On a file system without locks there is a warning, once, and no lock.
+    """
     with (store / _LOCK_NAME).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            lock_file(file, wait=True)
+        except NoLocksError as error:
+            _warn_of_no_locks(store, str(error))
         yield
+
+
+@functools.cache
+def _warn_of_no_locks(store: Path, reason: str) -> None:
+    warnings.warn(
+        f"{store} is on a file system without locks ({reason}): see to it yourself that no two "
+        "processes write to it at once",
+        stacklevel=5,
+    )
 
 
 def remove_leftovers(store: Path) -> None:

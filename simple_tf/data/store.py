@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import errno
 import os
 import warnings
 from collections import Counter
@@ -33,6 +32,7 @@ from simple_tf.data.description import (
 from simple_tf.data.episode import Episode
 from simple_tf.data.errors import DamageError, DamageWarning, StoreError
 from simple_tf.data.layout import Key
+from simple_tf.file_system import is_full_disk
 
 OnDamage = Literal["refuse", "skip"]
 Progress = Callable[[list[Path]], Iterable[Path]]
@@ -293,9 +293,6 @@ def _as_damage(path: Path, result: StoredEpisode | DamageError) -> DamageError:
 
 
 def _explain(error: OSError | tf.errors.OpError) -> str:
-    full = isinstance(error, tf.errors.ResourceExhaustedError) or (
-        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    )
-    if full:
+    if is_full_disk(error):
         return "the disk is full; free some space and try again"
     return error.message if isinstance(error, tf.errors.OpError) else str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -15,10 +14,15 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from simple_tf.file_system import is_full_disk
+
 _STATE = "state"
 _CONTENTS = "contents.json"
 _UNFINISHED = ".unfinished"
+_DAMAGED = ".damaged-"
 _BLOCK = 1 << 20
+# What reading a checkpoint raises that is not what was written: files that are gone, or different.
+_DAMAGE = (FileNotFoundError, ValueError, KeyError, TypeError)
 
 
 class CheckpointError(RuntimeError):
@@ -30,6 +34,7 @@ class RunCheckpoints:
 
         DIR/000041/state.index, state.data-*    tensors, as `tf.train.Checkpoint` writes them
         DIR/000041/contents.json                the position, and size and CRC of the other files
+        DIR/.damaged-000041/                    one that was found damaged, out of the way
 
     A checkpoint is written under another name, flushed to the disk and renamed, so it is there
     whole or not at all. Damage that comes later is found by the CRCs.
@@ -90,7 +95,7 @@ class RunCheckpoints:
             Its position, or None if there has never been a checkpoint.
 
         Raises:
-            CheckpointError: there are checkpoints, but none of them can be used.
+            CheckpointError: there are checkpoints, but none of them can be used, or read just now.
         """
         numbers = self.numbers()
         for number in reversed(numbers):
@@ -99,7 +104,7 @@ class RunCheckpoints:
                 return position
             logging.warning("The checkpoint %s is damaged: %s", self._path(number), problem)
             if self._writes:  # A later save must not take it for a predecessor.
-                shutil.rmtree(self._path(number), ignore_errors=True)
+                self._put_aside(number)
         if numbers:
             raise CheckpointError(
                 f"All checkpoints in {self._directory} were damaged. The episodes beside them can "
@@ -123,12 +128,18 @@ class RunCheckpoints:
         """Returns what is damaged, or else the position.
 
         Raises:
-            CheckpointError: the files are what was written, but do not fit.
+            CheckpointError: the files are what was written, but do not fit; or nobody knows,
+                because they cannot be read.
         """
         try:
             position = verified_position(path)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except _DAMAGE as error:
             return explain(error), None
+        except OSError as error:
+            raise CheckpointError(
+                f"The checkpoint {path} cannot be read: {explain(error)} It was left as it is; try "
+                "again when the file system is in order."
+            ) from error
         try:
             status = self._objects.read(str(path / _STATE))
             status.assert_existing_objects_matched()
@@ -139,6 +150,11 @@ class RunCheckpoints:
                 f"{reason} It was left as it is."
             ) from error
         return None, position
+
+    def _put_aside(self, number: int) -> None:
+        aside = self._directory / f"{_DAMAGED}{number:06d}"
+        shutil.rmtree(aside, ignore_errors=True)
+        self._path(number).rename(aside)
 
     def _remove_old(self) -> None:
         for number in self.numbers()[: -self._keep]:
@@ -170,7 +186,7 @@ def _latest(directory: Path) -> tuple[Path, dict[str, Any]]:
     for path in candidates:
         try:
             return path, verified_position(path)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (*_DAMAGE, OSError):
             continue
     raise CheckpointError(
         f"There is no whole checkpoint in {directory}: the records of a run are not enough, its "
@@ -189,10 +205,7 @@ def verified_position(path: Path) -> dict[str, Any]:
 
 def explain(error: Exception) -> str:
     """What an error of the file system means, as a sentence."""
-    full = isinstance(error, tf.errors.ResourceExhaustedError) or (
-        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-    )
-    if full:
+    if is_full_disk(error):
         return "the disk is full; free some space and try again."
     message = error.message if isinstance(error, tf.errors.OpError) else str(error)
     return message if message.endswith(".") else f"{message}."

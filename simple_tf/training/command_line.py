@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import signal
 import sys
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from simple_tf.agents.replay import ReplayError
 from simple_tf.data.errors import StoreError
 from simple_tf.envs.batch import WorkerError
 from simple_tf.envs.catalog import UnknownGameError
+from simple_tf.file_system import is_full_disk
 from simple_tf.training.background_work import BackgroundError
 from simple_tf.training.checkpoints import CheckpointError
 from simple_tf.training.devices import DeviceError
@@ -40,7 +40,6 @@ _OWN_ERRORS = (
 )
 # These are most often a user's mistake, but may be a bug in somebody's code.
 _COMMON_ERRORS = (ValueError, OSError)
-_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 # Gin raises a plain RuntimeError when a binding is missing.
 _MISSING_BINDING = "Required bindings"
 
@@ -86,7 +85,7 @@ def _explain(error: Exception) -> str | None:
     message = "\n".join(lines)
     if isinstance(error, _OWN_ERRORS):
         return message
-    if _is_full_disk(error):
+    if is_full_disk(error):
         return (
             f"The disk is full ({message}). Free some space and give the same command again: what "
             "was saved before is whole."
@@ -96,10 +95,3 @@ def _explain(error: Exception) -> str | None:
     if message.startswith(_MISSING_BINDING):
         return f"The gin files are incomplete. {message}"
     return None
-
-
-def _is_full_disk(error: Exception) -> bool:
-    if isinstance(error, OSError):
-        return error.errno in _FULL_DISK
-    # TensorFlow has one error for want of anything; memory is a different story.
-    return isinstance(error, tf.errors.ResourceExhaustedError) and "No space left" in str(error)

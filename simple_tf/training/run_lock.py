@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import errno
-import fcntl
 import os
 import platform
 from pathlib import Path
@@ -12,10 +10,9 @@ from typing import TextIO
 
 from absl import logging
 
-LOCK_NAME = ".lock"
+from simple_tf.file_system import NoLocksError, lock_file
 
-# Some file systems know no locks: Lustre without its option, many that are not local.
-_NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+LOCK_NAME = ".lock"
 
 # By device and inode. Open until this process ends, which is when the system drops its locks,
 # however it ends. The programs that play the games are told of no open files, and so keep none.
@@ -48,20 +45,18 @@ def take_lock(directory: Path) -> None:
 def _locked(file: TextIO) -> bool:
     """Takes the lock; False if there is no such thing here."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file, wait=False)
     except BlockingIOError as error:
         file.seek(0)
         owner = file.read().strip()
         file.close()
         raise InUseError(owner or "another process") from error
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
+    except NoLocksError as error:
         logging.warning(
             "%s is on a file system without locks (%s): see to it yourself that no two processes "
             "work on this run at once.",
             Path(file.name).parent,
-            error.strerror,
+            error,
         )
         return False
     return True

@@ -1,3 +1,5 @@
+import errno
+import pathlib
 import shutil
 import subprocess
 
@@ -64,9 +66,28 @@ def test_a_damaged_newest_gives_way_to_the_one_before(tmp_path, caplog, name, da
     assert reader.restore() == {"step": 1, "phase": "policy"}
     assert reader.value == 1.0
     assert "000002 is damaged" in caplog.text
+    assert (tmp_path / ".damaged-000002").is_dir()  # Put aside, for whoever knows better.
     # What is saved next counts on from the good one.
     reader.save(3)
     assert _Saved(tmp_path).restore()["step"] == 3
+
+
+def test_what_cannot_be_read_just_now_is_not_damaged(tmp_path, monkeypatch):
+    writer = _Saved(tmp_path)
+    writer.save(1)
+    newest = writer.save(2)
+
+    def stale(path, *arguments, **options):
+        if path.parent == newest:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return opened(path, *arguments, **options)
+
+    opened = pathlib.Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "open", stale)
+        with pytest.raises(CheckpointError, match=r"000002 cannot be read: .*Stale.*try again"):
+            _Saved(tmp_path).restore()
+    assert _Saved(tmp_path).restore()["step"] == 2
 
 
 def test_when_all_are_damaged_nothing_is_started_over_in_silence(tmp_path):

@@ -5,9 +5,13 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from absl import logging
 
+from simple_tf.data.description import StoreDescription
+from simple_tf.data.episode import EpisodeRecorder
+from simple_tf.data.store import EpisodeStore
 from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
 from simple_tf.training.run_lock import LOCK_NAME, InUseError, take_lock
 
@@ -96,3 +100,22 @@ def test_where_there_are_no_locks_the_run_begins_with_a_warning(tmp_path, monkey
     assert RunDirectory(tmp_path).claim(RUN) is False
     (warning,) = warnings
     assert "file system without locks (No locks available)" in warning
+
+
+def test_where_there_are_no_locks_episodes_are_stored_with_one_warning(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    def play():
+        store = EpisodeStore.create_or_open(tmp_path, StoreDescription("toy", (4, 4, 1), ("NOOP",)))
+        frame = np.zeros((4, 4, 1), np.uint8)
+        for index in range(2):
+            recorder = EpisodeRecorder(0, index, 0, frame)
+            recorder.add(0, 0.0, 0, frame)
+            store.append(recorder.finish(True, False))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.warns(UserWarning, match=r"without locks \(No locks available\)") as caught:
+        play()
+    assert len(caught) == 1
+    assert EpisodeStore.open(tmp_path).num_steps() == 2
