@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
+from simple_tf.cores import usable_cores
+
 # Lines that the TensorFlow 2.15 wheel prints on every import, whatever the machine. Anything else
 # that appears during the import (a broken driver, a missing library) is passed on to the user.
 _IMPORT_NOISE = re.compile(
@@ -77,8 +79,7 @@ def compile_once() -> None:
         return tf.while_loop(lambda *_: True, lambda x: x @ x, (x,), maximum_iterations=50)[0]
 
     compiled = tf.function(multiply, jit_compile=True, autograph=False)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    count = min(cores or 1, _MOST_AT_ONCE)
+    count = min(usable_cores(), _MOST_AT_ONCE)
     together = tf.function(
         lambda x: [compiled(x + float(i)) for i in range(count)], autograph=False
     )

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from simple_tf.cores import usable_cores
 from simple_tf.envs import worker
 from simple_tf.envs.game import GameSource
 from simple_tf.envs.shared_arrays import Layout, create_block, map_arrays
@@ -226,7 +227,7 @@ def _start_players(
     num_workers: int | None,
 ) -> list[_Players]:
     if num_workers is None:
-        num_workers = 0 if num_slots == 1 else _num_cores()
+        num_workers = 0 if num_slots == 1 else usable_cores()
     if num_workers == 0:
         task = worker.WorkerTask(source, rules, range(num_slots), layout)
         return [_LocalPlayers(task, BatchArrays(**map_arrays(memory, layout)))]
@@ -246,13 +247,6 @@ def _start_players(
             one.close()
         raise
     return list(players)
-
-
-def _num_cores() -> int:
-    """The cores this process may use, which in a container or a job are not all that exist."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _LocalPlayers:

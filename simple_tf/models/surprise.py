@@ -7,6 +7,7 @@ guesses the next frame without anything learned, and is wrong there.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,9 +46,8 @@ def frame_surprises(episodes: Sequence[StoredEpisode]) -> list[np.ndarray]:
         the 99th percentile of those above 0. The first two frames of an episode are no surprise.
     """
     usual = tf.constant(_usual(episodes))
-    wrong = compiled(lambda before, now, after: _wrong(before, now, after, usual), True)
     # As bits: 100,000 frames of the original's size would take a gigabyte otherwise.
-    bits = [_wrong_pixels(episode, wrong) for episode in episodes]
+    bits = [_wrong_pixels(episode, usual) for episode in episodes]
     num_pixels = usual.shape[0] * usual.shape[1]
     counts = sum(_unpacked(piece, num_pixels).sum(axis=0) for part in bits for piece in part)
     num_frames = sum(episode.num_frames for episode in episodes)
@@ -85,9 +85,13 @@ def _wrong(before: tf.Tensor, now: tf.Tensor, after: tf.Tensor, usual: tf.Tensor
     return tf.reduce_max(errors, axis=-1) > _TOLERANCE
 
 
-def _wrong_pixels(
-    episode: StoredEpisode, wrong: tf.types.experimental.GenericFunction
-) -> list[np.ndarray]:
+@functools.cache
+def _compiled_wrong() -> tf.types.experimental.GenericFunction:
+    """One function for all of a process's calls: it compiles once for frames of one shape."""
+    return compiled(_wrong, True)
+
+
+def _wrong_pixels(episode: StoredEpisode, usual: tf.Tensor) -> list[np.ndarray]:
     """Returns the wrong pixels of an episode's frames, packed, in pieces of [frames, bytes]."""
     frames = codec.read_frames(episode, 0, episode.num_frames)
     pieces = []
@@ -96,7 +100,8 @@ def _wrong_pixels(
         # themselves, and what is beyond the end is left out.
         places = np.minimum(np.arange(begin, begin + _FRAMES_PER_CALL), len(frames) - 1)
         earlier = [np.maximum(places - back, 0) for back in (2, 1)]
-        pixels = wrong(frames[earlier[0]], frames[earlier[1]], frames[places]).numpy()
+        now = frames[earlier[1]]
+        pixels = _compiled_wrong()(frames[earlier[0]], now, frames[places], usual).numpy()
         pixels[places < 2] = False
         pixels = pixels[: len(frames) - begin]
         pieces.append(np.packbits(pixels.reshape(len(pixels), -1), axis=1))

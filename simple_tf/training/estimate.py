@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
-import os
 import tempfile
 from pathlib import Path
 
 import gin
 
+from simple_tf.cores import usable_cores
 from simple_tf.evaluation.protocol import FINAL, IN_TRAINING, protocol_for
 from simple_tf.training.arithmetic import sum_over_iterations
 from simple_tf.training.hardware import ACCELERATORS
@@ -108,13 +108,13 @@ def _training(schedule: Schedule, measured: Measurements) -> list[Row]:
     updates = sum_over_iterations(schedule.policy_updates_of, schedule)
     dreamed = updates * measured.arithmetic.steps_per_update * measured.environments
     # Before they train, both look at the play before them.
-    newest = _real_steps_read(schedule, everything=False)
+    looks = _real_steps_read(schedule, everything=measured.looks_at_everything)
     starts = _real_steps_read(schedule, everything=measured.starts_from_everything)
     return [
         Row(
             "world model",
             f"{steps:,} training steps",
-            measured.world_model.seconds(steps, newest / TRIED_INTERACTIONS),
+            measured.world_model.seconds(steps, looks / TRIED_INTERACTIONS),
         ),
         Row(
             "policy",
@@ -164,7 +164,7 @@ def _seconds_between_saves() -> float:
 
 def describe(game: str, result: Estimate) -> str:
     """The estimate as a page of text."""
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     return "\n".join(
         [
             f"{game} on this machine, {cores} core{'s' if cores > 1 else ''}; tried, not run:",

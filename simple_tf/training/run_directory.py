@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from simple_tf import __version__
+from simple_tf.cores import usable_cores
 from simple_tf.training.run_lock import LOCK_NAME, InUseError, take_lock
 
 RESUME = ("auto", "never")
@@ -282,27 +283,36 @@ def _this_start() -> dict[str, Any]:
         "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": [Path(sys.executable).name, *sys.orig_argv[1:]],
         "versions": versions(),
-        "commit": _commit(),
+        "commit": commit_of(Path(__file__)),
         "machine": {
             "processor": _processor(),
-            "cores": len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count(),
+            "cores": usable_cores(),
             "system": platform.system(),
         },
     }
 
 
-def _commit() -> str | None:
-    """The commit that the package is of, with a plus sign if files were changed since."""
-    git = ["git", "-C", str(Path(__file__).parent)]
+def commit_of(file: Path) -> str | None:
+    """The commit that a file is of, with a plus sign if anything was changed since.
+
+    None where there is no repository, or only one of something else: of a project, for example,
+    into whose folder the package has been installed.
+    """
+    git = ["git", "-C", str(file.parent)]
     try:
-        found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
-        status = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True)
+        known, found, status = (
+            subprocess.run([*git, *words], capture_output=True, text=True, check=False)
+            for words in (
+                ("ls-files", "--error-unmatch", file.name),
+                ("rev-parse", "HEAD"),
+                ("status", "--porcelain"),
+            )
+        )
     except OSError:
         return None
-    changed = "+" if status.stdout.strip() else ""
-    return found.stdout.strip() + changed if found.returncode == 0 else None
+    if known.returncode or found.returncode:
+        return None
+    return found.stdout.strip() + ("+" if status.stdout.strip() else "")
 
 
 def _processor() -> str:

@@ -62,6 +62,8 @@ class Measurements:
     Attributes:
         arithmetic: counted, not timed.
         environments: simulated ones, side by side.
+        looks_at_everything: whether the world model's training begins with a look at all play, not
+            at the newest alone.
         starts_from_everything: whether dreams start from all play, not from the newest alone.
         random_play: of a real step at random.
         policy_play: of a real step of the policy.
@@ -88,6 +90,7 @@ class Measurements:
 
     arithmetic: Arithmetic
     environments: int
+    looks_at_everything: bool
     starts_from_everything: bool
     random_play: Cost
     policy_play: Cost
@@ -148,6 +151,7 @@ class _Trial:
         return Measurements(
             arithmetic=arithmetic,
             environments=self._learners.policy_trainer.environment.batch_size,
+            looks_at_everything=self._world_model_phase.surprising_share > 0,
             starts_from_everything=self._learners.starts.iterations == "all",
             random_play=random_play,
             policy_play=policy_play,
@@ -167,10 +171,14 @@ class _Trial:
             peak_bytes=peak_bytes(),
         )
 
-    def _count(self) -> Arithmetic:
+    @property
+    def _world_model_phase(self) -> WorldModelPhase:
         phase = self._phases["world_model"]
         assert isinstance(phase, WorldModelPhase)
-        learners = self._learners
+        return phase
+
+    def _count(self) -> Arithmetic:
+        phase, learners = self._world_model_phase, self._learners
         return count_arithmetic(
             learners.model_trainer,
             phase.batch_size,
@@ -182,7 +190,7 @@ class _Trial:
         return _rate(_timed(self._phases["collection"].run(iteration, 0)))
 
     def _train_world_model(self) -> Cost:
-        phase = self._phases["world_model"]
+        phase = self._world_model_phase
         first = _rate(_timed(_for_a_while(phase.run(1, 0))))
         again = next(_timed(phase.run(1, 0)))  # The same without compiling.
         start = max(again.seconds - again.steps * first.each, 0.0)

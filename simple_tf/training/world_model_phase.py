@@ -60,7 +60,7 @@ class WorldModelPhase:
         self.batch_size = batch_size
         num_reserved_each(rewarded_share, surprising_share, batch_size)  # Raises before any play.
         self._rewarded_share = rewarded_share
-        self._surprising_share = surprising_share
+        self.surprising_share = surprising_share
         self._seed = seed
         self._workers = workers or Workers()
         rows = self._workers.rows_per_replica(batch_size, "WorldModelPhase.batch_size")
@@ -106,6 +106,6 @@ class WorldModelPhase:
             # After falling back to an older checkpoint the store may hold later ones.
             iterations=range(self._schedule.last_played(iteration - 1) + 1),
             rewarded_share=self._rewarded_share,
-            surprising_share=self._surprising_share,
+            surprising_share=self.surprising_share,
             surprises=frame_surprises,
         )

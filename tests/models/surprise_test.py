@@ -6,7 +6,7 @@ import pytest
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.store import EpisodeStore
-from simple_tf.models.surprise import _usual, frame_surprises
+from simple_tf.models.surprise import _compiled_wrong, _usual, frame_surprises
 
 SHAPE = (24, 24, 1)
 LENGTH = 300  # More frames than are looked at in one call.
@@ -106,3 +106,16 @@ def test_what_is_usual_is_a_shade_that_was_there(tmp_path):
     recorder.add(0, 0.0, 0, np.full(SHAPE, 200, np.uint8))
     store.append(recorder.finish(True, False))
     np.testing.assert_array_equal(_usual(store.episodes), np.full(SHAPE, 10, np.uint8))
+
+
+def test_every_iteration_s_play_is_looked_at_by_what_was_compiled_for_the_first(tmp_path):
+    _compiled_wrong.cache_clear()
+    store = EpisodeStore.create_or_open(tmp_path, StoreDescription("toy", SHAPE, ("A", "B")))
+    for index in range(3):
+        frame = np.full(SHAPE, 50 * index, np.uint8)  # What is usual changes with it.
+        recorder = EpisodeRecorder(0, index, 0, frame)
+        for _ in range(20 + index):
+            recorder.add(0, 0.0, 0, frame)
+        store.append(recorder.finish(True, False))
+        frame_surprises(store.episodes)
+    assert _compiled_wrong().experimental_get_tracing_count() == 1

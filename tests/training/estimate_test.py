@@ -25,6 +25,7 @@ NOTHING = Cost(0.0)
 FREE = Measurements(
     arithmetic=ARITHMETIC,
     environments=4,
+    looks_at_everything=False,
     starts_from_everything=False,
     **dict.fromkeys(
         "random_play policy_play world_model policy comparison evaluation final final_random "
@@ -79,9 +80,13 @@ def test_each_kind_of_work_is_multiplied_by_the_schedule():
 def test_reading_grows_with_what_is_read():
     # 2,000, 1,000 and 1,000 steps before the three iterations; or 2,000, 3,000 and 4,000.
     assert _seconds(policy=Cost(0, start=1)) == pytest.approx(4)
+    assert _seconds(world_model=Cost(0, start=1)) == pytest.approx(4)
     everything = {"starts_from_everything": True}
     assert _seconds(policy=Cost(0, start=1), **everything) == pytest.approx(9)
     assert _seconds(world_model=Cost(0, start=1), **everything) == pytest.approx(4)
+    everything = {"looks_at_everything": True}
+    assert _seconds(policy=Cost(0, start=1), **everything) == pytest.approx(4)
+    assert _seconds(world_model=Cost(0, start=1), **everything) == pytest.approx(9)
 
 
 def test_episodes_are_as_long_as_at_random_up_to_the_cap():

@@ -1,8 +1,14 @@
 import json
+import subprocess
 
 import pytest
 
-from simple_tf.training.run_directory import RunDescription, RunDirectory, RunError
+from simple_tf.training.run_directory import (
+    RunDescription,
+    RunDirectory,
+    RunError,
+    commit_of,
+)
 
 SAME = RunDescription("pong", 3, {"Schedule.iterations": "15", "PPOLearner.discount": "0.99"})
 OTHER = RunDescription("pong", 4, {"Schedule.iterations": "15", "PPOLearner.clip": "0.1"})
@@ -97,3 +103,24 @@ def test_policies_are_found_by_iteration(tmp_path):
         (run.policy(iteration) / "policy.json").write_text("{}")
     run.policy(3).mkdir()  # Unfinished: no description.
     assert run.policy_iterations() == [2, 10]
+
+
+def test_the_commit_is_that_of_the_file_and_not_of_whatever_folder_it_lies_in(tmp_path):
+    def git(*words):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        command = ["git", "-C", str(tmp_path), *identity, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    module = tmp_path / "module.py"
+    module.touch()
+    git("init", "-q")
+    assert commit_of(module) is None  # Nothing has been committed.
+    (tmp_path / "thesis.tex").touch()
+    git("add", "thesis.tex")
+    git("commit", "-qm", "Begin")
+    assert commit_of(module) is None  # Installed beside something else.
+    git("add", "module.py")
+    git("commit", "-qm", "Add")
+    assert commit_of(module) == git("rev-parse", "HEAD")
+    (tmp_path / "thesis.tex").write_text("Changed.")
+    assert commit_of(module) == git("rev-parse", "HEAD") + "+"
