@@ -1,4 +1,4 @@
-"""The append-only store of everything that was ever played.
+"""The store of everything that was ever played. Episodes are added, and never changed.
 
     DIR/manifest.json
     DIR/iteration_003/episode_00017.tfrecord
@@ -59,6 +59,7 @@ class EpisodeStore:
         self._description = description
         self._on_damage = on_damage
         self._episodes: dict[Key, StoredEpisode] = {}
+        self._stamps: dict[Path, tuple[int, int]] = {}  # Of the files, when they were read.
         self._damaged: dict[Path, DamageError] = {}
         self.refresh(progress)
 
@@ -174,11 +175,31 @@ class EpisodeStore:
             if path.exists():
                 raise StoreError(f"{path} exists already: an episode is never written twice")
             self._episodes[episode.key] = stored = self._write(path, episode)
+            self._stamps[path] = _stamp(path)
             self._try_to_write_manifest()
         return stored
 
+    def discard_from(self, iteration: int) -> int:
+        """Removes the episodes of an iteration and of all later ones.
+
+        Only for play that nothing has been learned from, and that is to be played anew.
+
+        Args:
+            iteration: The first to go.
+
+        Returns:
+            How many interactions are gone.
+        """
+        with layout.lock(self._directory):
+            gone = [self._episodes.pop(key) for key in list(self._episodes) if key[0] >= iteration]
+            # First the manifest: a store with more files than it counts is whole.
+            self._try_to_write_manifest()
+            for episode in gone:
+                episode.path.unlink(missing_ok=True)
+        return sum(episode.num_steps for episode in gone)
+
     def refresh(self, progress: Progress = iter) -> None:
-        """Picks up episodes that were added since; only new files are read.
+        """Picks up episodes that were added, or played anew, since; only such files are read.
 
         Args:
             progress: Wraps the list of new files while they are verified.
@@ -191,12 +212,15 @@ class EpisodeStore:
         manifest = read_manifest(self._directory)
         found = layout.find_episode_files(self._directory)
         damage = self._forget_vanished(found) | self._miscounted(found, manifest)
+        self._forget_replaced()
         known = self._damaged.keys() | {episode.path for episode in self._episodes.values()}
         new = [path for path in found if path not in known]
         results = codec.read_episodes(new, self._description)
+        stamps = {path: _stamp(path) for path in new}
         for path, result in zip(progress(new), results, strict=True):
             if isinstance(result, StoredEpisode) and result.key == layout.key_of(path):
                 self._episodes[result.key] = result
+                self._stamps[path] = stamps[path]
             else:
                 damage[path] = _as_damage(path, result)
         self._handle(damage)
@@ -206,6 +230,12 @@ class EpisodeStore:
         for key in gone.values():
             del self._episodes[key]
         return {path: DamageError(f"{path}: the file is gone") for path in gone}
+
+    def _forget_replaced(self) -> None:
+        """Forgets episodes whose files are others by now, so that they are read again."""
+        for key, episode in list(self._episodes.items()):
+            if _stamp(episode.path) != self._stamps[episode.path]:
+                del self._episodes[key]
 
     def _miscounted(
         self, found: list[Path], manifest: tuple[StoreDescription, dict[int, int]] | None
@@ -282,6 +312,15 @@ def _find_description(directory: Path) -> StoreDescription | None:
         except DamageError:
             continue
     return None
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Tells a file from another one of the same name."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_ino, status.st_mtime_ns
 
 
 def _as_damage(path: Path, result: StoredEpisode | DamageError) -> DamageError:

@@ -42,7 +42,7 @@ class RunCheckpoints:
     Args:
         directory: where they are kept.
         objects: what is saved and restored.
-        keep: how many to keep; more than one, so that a damaged one has a predecessor.
+        keep: how many to keep, at least 2, so that a damaged one has a predecessor.
         writes: False for a worker that is not the chief: it takes part in saving, because state
             is gathered from all workers, but changes nothing in the directory.
     """
@@ -50,6 +50,11 @@ class RunCheckpoints:
     def __init__(
         self, directory: Path, objects: tf.train.Checkpoint, keep: int = 3, writes: bool = True
     ) -> None:
+        if keep < 2:
+            raise ValueError(
+                f"checkpoints_to_keep must be at least 2, not {keep}: a damaged one needs a "
+                "predecessor."
+            )
         self._writes = writes
         self._directory = directory
         self._objects = objects

@@ -35,6 +35,10 @@ class CollectionSummary:
     mean_raw_return: float
 
 
+class OtherPlayError(StoreError):
+    """A collection that is played again is not what is in the store."""
+
+
 class Collection:
     """Plays exactly so many interactions, from new episodes in all slots, and stores them.
 
@@ -42,7 +46,8 @@ class Collection:
     into the store as they end. Those still running at the end are stored as truncated.
 
     A collection that was ended half-way can be played again: with the same seed and policy the
-    episodes are the same, and those that are stored already are not stored twice.
+    episodes are the same, and those that are stored already are not stored twice. Should they not
+    be the same, iterating raises `OtherPlayError`.
 
     Args:
       batch: the games.
@@ -220,10 +225,9 @@ class _Recording:
         if stored is None:
             stored = self._store.append(episode)
         elif not stored.same_play(episode):
-            raise StoreError(
+            raise OtherPlayError(
                 f"{stored.path} was played before and came out differently now, with the same "
-                "seed and policy: the game is not repeatable, or versions have changed. Start a "
-                "new run in another directory."
+                "seed and policy: the game is not repeatable, or versions or devices have changed"
             )
         self._recorders[slot] = None
         self._stored += 1

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import gin
 import tensorflow as tf
+from absl import logging
 
 from simple_tf.agents.acting import PolicyPlayer
 from simple_tf.agents.random_policy import RandomPolicy
@@ -15,7 +16,12 @@ from simple_tf.data.store import EpisodeStore
 from simple_tf.envs.batch import GameBatch
 from simple_tf.envs.game import GameSource
 from simple_tf.seeding import derive_seed
-from simple_tf.training.collection import Collection, CollectionSummary, Policy
+from simple_tf.training.collection import (
+    Collection,
+    CollectionSummary,
+    OtherPlayError,
+    Policy,
+)
 from simple_tf.training.phase import Advance
 from simple_tf.training.schedule import Schedule
 
@@ -27,7 +33,9 @@ class CollectionPhase:
     """See `Phase`. Iteration 0 is random play, later ones are played by the policy.
 
     A collection is not saved half-way. It is played again instead, with the same seed and the same
-    policy: the episodes come out the same, and those in the store already are not stored twice.
+    policy: the episodes come out the same, and those in the store already are not stored twice. On
+    another device, or in a game that does not repeat itself, they may come out differently. Nothing
+    has learned from them yet: they are given up, with a warning, and the collection is a new one.
 
     Args:
         source: the game.
@@ -80,6 +88,14 @@ class CollectionPhase:
     def run(self, iteration: int, step: int) -> Iterator[Advance]:
         """See `Phase`."""
         del step  # Always from the start.
+        try:
+            yield from self._play(iteration)
+        except OtherPlayError as error:
+            lost = self._store.discard_from(iteration)
+            logging.warning("%s. These %d interactions are given up.", error, lost)
+            yield from self._play(iteration)
+
+    def _play(self, iteration: int) -> Iterator[Advance]:
         seed = derive_seed(self._seed, "collection", iteration)
         with GameBatch(self._source, self._num_slots, seed, self._num_input_frames) as batch:
             collection = Collection(

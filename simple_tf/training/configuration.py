@@ -6,6 +6,7 @@ import contextlib
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import gin
 from absl import logging
@@ -49,6 +50,18 @@ def configure(gin_files: Sequence[str], bindings: Sequence[str]) -> None:
     except _GIN_ERRORS as error:
         raise ConfigurationError(f"The configuration is wrong: {_on_one_line(error)}") from error
     _check_macros(bindings)
+
+
+def bound_value(name: str) -> Any:
+    """What a parameter is bound to, a macro's value instead of the macro.
+
+    Raises:
+        ValueError: it is not bound.
+    """
+    value = gin.query_parameter(name)
+    if isinstance(value, gin.config.ConfigurableReference) and value.evaluate:
+        return value.scoped_configurable_fn()
+    return value
 
 
 def _check_macros(bindings: Sequence[str]) -> None:

@@ -8,11 +8,10 @@ import itertools
 import tempfile
 from pathlib import Path
 
-import gin
-
 from simple_tf.cores import usable_cores
 from simple_tf.evaluation.protocol import FINAL, IN_TRAINING, protocol_for
 from simple_tf.training.arithmetic import sum_over_iterations
+from simple_tf.training.configuration import bound_value
 from simple_tf.training.hardware import ACCELERATORS
 from simple_tf.training.loop import SimpleLoop
 from simple_tf.training.schedule import Schedule
@@ -157,7 +156,7 @@ def _evaluations(
 
 def _seconds_between_saves() -> float:
     try:
-        return float(gin.query_parameter("SimpleLoop.seconds_between_saves"))
+        return float(bound_value("SimpleLoop.seconds_between_saves"))
     except ValueError:  # Not bound: the default.
         return float(inspect.signature(SimpleLoop).parameters["seconds_between_saves"].default)
 

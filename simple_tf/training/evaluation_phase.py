@@ -187,7 +187,8 @@ class FinalEvaluationPhase:
     ) -> None:
         self._scorer = scorer
         self._schedule = schedule
-        self._protocols = protocol_grid(protocol_for(FINAL), temperatures, (True,))
+        protocol = protocol_for(FINAL)
+        self._protocols = protocol_grid(protocol, temperatures, (protocol.noops,))
         self.random_player = random_player
         self.videos = videos
 

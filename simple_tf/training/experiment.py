@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -113,7 +114,7 @@ class Experiment(LoopRun):
         output_dir: the run's directory, see `RunDirectory`.
         resume: see `RunDirectory.claim`.
         schedule: instead of the one that gin describes.
-        checkpoints_to_keep: how many states to keep.
+        checkpoints_to_keep: how many states to keep, at least 2.
         devices: what to compute with; may be others when the run is resumed.
     """
 
@@ -159,10 +160,13 @@ class Experiment(LoopRun):
     def _variables(self) -> Sequence[tf.Variable]:
         return self.learners.variables
 
-    def _interactions_behind(self, iteration: int) -> int:
-        """Real steps behind an iteration's policy: if it was selected, by its own play, too."""
-        own = int(self.learners.kept is not None)
-        return self.schedule.interactions_before(iteration + own)
+    def _interactions_behind(self, iteration: int, real_play: RealPlayPhase) -> int:
+        """Real steps behind an iteration's policy.
+
+        Its own play is among them if it was selected by it, or has learned from it.
+        """
+        own = self.learners.kept is not None or real_play.size(iteration) > 0
+        return self.schedule.interactions_before(iteration + int(own))
 
     def _leave_pictures(self) -> None:
         """Leaves a video of the policy in its dream."""
@@ -177,11 +181,17 @@ class Experiment(LoopRun):
         learners, store, schedule, seed = self.learners, self.store, self.schedule, self._seed
         workers, frames = self.workers, learners.model.num_input_frames
         asked = signs_of_life(workers, should_stop)
+        real_play = RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed)
+        if learners.kept is not None and real_play.size(1):
+            raise ValueError(
+                "RealPlayPhase.enabled and build_learners.keep_best_policy cannot both be True: "
+                "the policy that is brought back has not played what would be learned from."
+            )
         scorer = PolicyScorer(
             self.directory,
             self.source,
             learners.network,
-            self._interactions_behind,
+            functools.partial(self._interactions_behind, real_play=real_play),
             asked,
             frames,
             seed,
@@ -203,7 +213,7 @@ class Experiment(LoopRun):
             *together,
             led_by_chief(collection, workers, store),
             SelectionPhase(learners.kept, store, schedule),  # Of those who have just played.
-            RealPlayPhase(learners.policy_trainer, store, schedule, frames, seed=seed),
+            real_play,
             *(led_by_chief(phase, workers, store) for phase in evaluations),
         ]
 

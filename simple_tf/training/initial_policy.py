@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import tensorflow as tf
@@ -16,11 +18,18 @@ _TAKEN_OVER = (
     "GymnasiumSettings.",
     "PolicyNetwork.",
     "NatureNetwork.",
+    "RainbowNetwork.",
     "build_policy.",
 )
 # What the configurations of SimPLe leave unsaid, and those of other learners say otherwise.
 _LOOP_FRAMES = "AtariSettings.frame_shape = None"
-_STACKS = ("build_world_model.num_input_frames", "RealEnvironment.stack")
+# Where a run says how many frames a policy sees, and where one that starts from it does.
+_STACKS = {
+    "build_world_model.num_input_frames": "RealEnvironment.stack",
+    "RealEnvironment.stack": "RealEnvironment.stack",
+    "RainbowInRealGame.stack": "RainbowInRealGame.stack",
+}
+_MACRO = re.compile(r"%([\w.]+)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,12 +63,9 @@ class InitialPolicy:
         if not iterations:
             raise RunError(f"{run} has no policy to start from yet.")
         policy = directory.policy(iterations[-1])
-        bound = description.bindings
-        bindings = [_LOOP_FRAMES]
-        bindings += [f"{name} = {bound[name]}" for name in bound if name.startswith(_TAKEN_OVER)]
-        bindings += [f"{_STACKS[1]} = {bound[name]}" for name in _STACKS if name in bound]
+        bindings = _LOOP_FRAMES, *_taken_over(description.bindings)
         interactions = read_description(policy)["interactions"]
-        return cls(run, description.game, policy, interactions, tuple(bindings))
+        return cls(run, description.game, policy, interactions, bindings)
 
     def load(self, network: tf.keras.Model) -> None:
         """Reads the weights.
@@ -74,3 +80,16 @@ class InitialPolicy:
                 f"{self.run}, a run on {self.game}, cannot be started from: its policy does not "
                 f"fit the network that is to learn. {error}"
             ) from error
+
+
+def _taken_over(bound: Mapping[str, str]) -> list[str]:
+    """Bindings of a run that its policy needs, with the macros in them."""
+    chosen = {name: value for name, value in bound.items() if name.startswith(_TAKEN_OVER)}
+    chosen |= {_STACKS[name]: bound[name] for name in _STACKS if name in bound}
+    waiting = list(chosen.values())
+    while waiting:
+        for macro in _MACRO.findall(waiting.pop()):
+            if macro in bound and macro not in chosen:
+                chosen[macro] = bound[macro]
+                waiting.append(bound[macro])
+    return [f"{name} = {value}" for name, value in chosen.items()]

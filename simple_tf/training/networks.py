@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
 import gin
@@ -104,9 +105,19 @@ def build_policy(
         seed: of the initial weights.
         network: a class with the arguments and the call of `PolicyNetwork`.
     """
+    precision = compute_precision()
+    if precision and not _takes(network, "precision"):
+        name = getattr(network, "__name__", str(network))
+        raise ValueError(
+            f"{name} computes in float32 only: compute_precision.policy cannot be "
+            f"{precision['precision']} with it."
+        )
     return network(
-        observation_shape=observation_shape,
-        num_actions=num_actions,
-        seed=seed,
-        **compute_precision(),
+        observation_shape=observation_shape, num_actions=num_actions, seed=seed, **precision
     )
+
+
+def _takes(function: Callable[..., object], name: str) -> bool:
+    """Whether a function can be called with an argument of this name."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.name == name or p.kind is p.VAR_KEYWORD for p in parameters)

@@ -99,8 +99,10 @@ def diagnose_run(
 
 def _policy_iteration(position: Position, directory: RunDirectory) -> int:
     """The iteration that trained the policy in the checkpoint, last or just now."""
-    waiting = position.phase == "world_model" and not position.finished
-    iteration = position.iteration - 1 if waiting else position.iteration
+    # At the beginning of its phase the policy is still what the iteration before has left.
+    waiting = position.phase == "world_model" or (position.phase == "policy" and not position.step)
+    is_previous = waiting and not position.finished
+    iteration = position.iteration - 1 if is_previous else position.iteration
     if iteration < 1:
         raise RunError(
             f"{directory.path} has not trained a policy yet: it is in iteration "

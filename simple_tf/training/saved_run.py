@@ -17,7 +17,7 @@ from simple_tf.evaluation.policy import Origin
 from simple_tf.evaluation.protocol import FINAL
 from simple_tf.training import model_free  # noqa: F401  # Known to gin once imported.
 from simple_tf.training.checkpoints import latest_position, latest_state
-from simple_tf.training.configuration import configure
+from simple_tf.training.configuration import bound_value, configure
 from simple_tf.training.experiment import Learners, build_learners
 from simple_tf.training.gin_files import ConfigurationError
 from simple_tf.training.networks import build_policy
@@ -61,7 +61,7 @@ class SavedRun:
     @property
     def stack(self) -> int:
         """K, how many frames the policy sees."""
-        bound = [int(gin.query_parameter(name)) for name in _STACKS if _is_bound(name)]
+        bound = [int(bound_value(name)) for name in _STACKS if _is_bound(name)]
         return bound[0] if bound else _DEFAULT_STACK
 
     @property

@@ -75,6 +75,29 @@ def test_refresh_reads_new_files_only(make_store, make_episode, monkeypatch):
     assert reader.num_steps() == 13
 
 
+def test_play_from_an_iteration_on_can_be_discarded(make_store, make_episode):
+    store = make_store([[6], [5, 4], [3]])
+    assert store.discard_from(1) == 5 + 4 + 3
+    assert store.iterations == (0,)
+    reopened = EpisodeStore.open(store.directory)  # Nothing is missed.
+    assert [episode.key for episode in reopened.episodes] == [e.key for e in store.episodes]
+    store.append(make_episode(1, 0))
+    assert EpisodeStore.open(store.directory).iterations == (0, 1)
+
+
+def test_refresh_reads_what_was_played_anew(make_store, make_episode):
+    store = make_store([[6]])
+    key = (7, 0)
+    store.append(make_episode(*key, num_steps=5))
+    reader = EpisodeStore.open(store.directory)
+    store.discard_from(7)
+    store.append(make_episode(*key, num_steps=9))
+    reader.refresh()
+    assert reader.get(key).num_steps == 9
+    frames = codec.read_frames(reader.get(key))
+    np.testing.assert_array_equal(frames, codec.read_frames(store.get(key)))
+
+
 def test_another_description_is_refused_with_the_differences(make_store, description):
     directory = make_store([[6]]).directory
     other = dataclasses.replace(description, game="boxing", settings={"frame_skip": 3})

@@ -48,6 +48,11 @@ def test_only_the_last_few_are_kept(tmp_path):
     assert writer.checkpoints.numbers() == [3, 4, 5]
 
 
+def test_one_alone_would_have_no_predecessor(tmp_path):
+    with pytest.raises(ValueError, match="checkpoints_to_keep must be at least 2, not 1"):
+        RunCheckpoints(tmp_path, tf.train.Checkpoint(), keep=1)
+
+
 @pytest.mark.parametrize("name", ["state.data-00000-of-00001", "state.index", "contents.json"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
 def test_a_damaged_newest_gives_way_to_the_one_before(tmp_path, caplog, name, damage):

@@ -5,8 +5,9 @@ from simple_tf.envs.catalog import find_game
 
 # Known to gin once imported.
 from simple_tf.training import experiment, model_free, random_play  # noqa: F401
-from simple_tf.training.configuration import configure
+from simple_tf.training.configuration import bound_value, configure
 from simple_tf.training.gin_files import ConfigurationError, find_gin_file, shipped_directory
+from simple_tf.training.networks import build_policy
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +118,18 @@ def test_a_macro_that_nothing_uses_is_a_slip(tmp_path):
     gin.clear_config()
     with pytest.raises(ConfigurationError, match=r"uses the macro FRAME;.*Did you mean FRAMES\?"):
         configure([str(mine)], ["FRAME = 2"])
+
+
+def test_the_value_of_a_macro_is_what_is_bound():
+    configure(["smoke.gin"], ["K = 3", "build_world_model.num_input_frames = %K"])
+    assert bound_value("build_world_model.num_input_frames") == 3
+    assert bound_value("Schedule.iterations") == 2
+    with pytest.raises(ValueError, match="no bound parameters"):
+        bound_value("collect_random_play.num_slots")
+
+
+@pytest.mark.parametrize("name", ["ppo_baselines.gin", "rainbow.gin"])
+def test_networks_that_compute_in_one_precision_say_so(name):
+    configure([name], ['compute_precision.policy = "mixed_bfloat16"'])
+    with pytest.raises(ValueError, match=r"(Nature|Rainbow)Network computes in float32 only"):
+        build_policy((4, 84, 84, 1), 3, 0)

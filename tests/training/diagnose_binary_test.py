@@ -76,11 +76,12 @@ def test_nothing_to_compare_is_refused(name):
 
 def test_which_iteration_trained_the_policy(tmp_path):
     run = RunDirectory(tmp_path)
-    assert _policy_iteration(Position(2, "policy"), run) == 2
+    assert _policy_iteration(Position(2, "policy", step=1), run) == 2
+    assert _policy_iteration(Position(2, "policy"), run) == 1
     assert _policy_iteration(Position(2, "collection"), run) == 2
     assert _policy_iteration(Position(2, "world_model", step=30), run) == 1
     assert _policy_iteration(Position(2, "final_evaluation", finished=True), run) == 2
-    for early in (Position(), Position(1, "world_model", step=5)):
+    for early in (Position(), Position(1, "world_model", step=5), Position(1, "policy")):
         with pytest.raises(RunError, match="not trained a policy yet"):
             _policy_iteration(early, run)
 

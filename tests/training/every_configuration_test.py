@@ -9,6 +9,7 @@ import gin
 import pytest
 import tensorflow as tf
 
+from simple_tf.evaluation.card import read_card
 from simple_tf.training.configuration import configure
 from simple_tf.training.experiment import Experiment
 from simple_tf.training.gin_files import shipped_directory
@@ -80,3 +81,13 @@ def test_it_runs_from_end_to_end(name, tmp_path, capsys):
     assert {"collection", "world_model", "policy", "evaluation", "final_evaluation"} <= phases
     assert ("real_play" in phases) == (name == "sd_t2t")
     assert experiment.directory.policy_iterations() == [1]
+    # Who learns from its own play, or is selected by it, needs it.
+    own = name == "sd_t2t" or experiment.learners.kept is not None
+    card = read_card(experiment.directory.evaluation("final"))
+    assert card.interactions == (364 if own else 300)
+
+
+def test_a_policy_that_is_brought_back_cannot_learn_from_another_s_play(tmp_path):
+    configure(["sd_t2t.gin"], [*TOY, "build_learners.keep_best_policy = True"])
+    with pytest.raises(ValueError, match=r"RealPlayPhase\.enabled and .* cannot both be True"):
+        Experiment("pong", 0, tmp_path / "run").run()

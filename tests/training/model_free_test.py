@@ -211,6 +211,20 @@ def test_a_policy_of_another_run_learns_on_and_its_interactions_count(whole, tmp
         _experiment("ppo", tmp_path / "second", "BUDGET = 20")
 
 
+def test_rainbow_learns_on_with_all_that_its_policy_is(tmp_path, reverb):
+    options = ["RETURN = 3.0", "RainbowNetwork.max_return = %RETURN", "RainbowInRealGame.stack = 2"]
+    first = _experiment("rainbow_der", tmp_path / "first", *options)
+    assert first.run() is None
+    initial = InitialPolicy.of_run(first.directory.path)
+    assert {"RainbowNetwork.max_return = %RETURN", "RETURN = 3.0"} < set(initial.bindings)
+    second = _experiment("rainbow_der", tmp_path / "second", initial=initial)
+    assert second.learner.network.max_return == 3.0
+    assert second.learner.stack == 2
+    for mine, expected in zip(_weights(second), _weights(first), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    second.learner.close()
+
+
 def test_what_cannot_be_started_from_is_refused(whole, tmp_path):
     with pytest.raises(RunError, match="There is no run"):
         InitialPolicy.of_run(tmp_path)
