@@ -16,8 +16,8 @@ TIE = "tie"
 NOTE = (
     "Final evaluations of our own runs: mean over seeds, ± standard deviation over seeds where "
     "there are at least 3. Runs are compared if all that they have played agrees within 10 %. "
-    "SimPLe's last policy has not learned from its last collection, but an earlier one may have "
-    "been preferred because of it."
+    "SimPLe's last policy was not trained on its last collection, which may have decided, though, "
+    "that an earlier policy was kept."
 )
 
 # Budgets that differ by less than this are the same.
