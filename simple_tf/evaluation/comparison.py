@@ -15,7 +15,7 @@ class Comparison:
         start: the last real frame that the model was shown, uint8 [B, H, W, C].
         simulated: frames of the model, uint8 [B, T, H, W, C].
         real: frames of the game, uint8 [B, T, H, W, C].
-        simulated_rewards: int32 [B, T] of -1, 0 and 1.
+        simulated_rewards: [B, T] of -1, 0 and 1; for pictures they may also be fractions.
         real_rewards: the game's clipped rewards, int32 [B, T].
     """
 

@@ -26,7 +26,10 @@ class NoEncoderError(RuntimeError):
 
 
 def comparison_video(
-    comparison: Comparison, rollouts: Sequence[int] = (0, 1, 2, 3), scale: int = 4
+    comparison: Comparison,
+    rollouts: Sequence[int] = (0, 1, 2, 3),
+    scale: int = 4,
+    tolerance: int = 0,
 ) -> Iterator[np.ndarray]:
     """Yields the images of a video that shows rollouts one after the other.
 
@@ -34,6 +37,7 @@ def comparison_video(
         comparison: where the rollouts are.
         rollouts: which ones.
         scale: side of a pixel of a frame.
+        tolerance: see `panes.difference`.
 
     Yields:
         uint8 [height, width, 3], both even, the same for all.
@@ -42,7 +46,8 @@ def comparison_video(
         check_choice(comparison, rollout)
     for number, rollout in enumerate(rollouts):
         images = [
-            _image(comparison, rollout, step, scale) for step in range(comparison.horizon + 1)
+            _image(comparison, rollout, step, scale, tolerance)
+            for step in range(comparison.horizon + 1)
         ]
         if number:
             yield from [np.full_like(images[0], panes.BACKGROUND)] * _PAUSE
@@ -77,17 +82,24 @@ def write_video(
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.stem}.partial{target.suffix}")
     write = _write_mp4 if target.suffix == ".mp4" else _write_gif
-    write(partial, images, frames_per_second)
-    return partial.replace(target)
+    try:
+        write(partial, images, frames_per_second)
+        return partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
-def _image(comparison: Comparison, rollout: int, step: int, scale: int) -> np.ndarray:
+def _image(
+    comparison: Comparison, rollout: int, step: int, scale: int, tolerance: int
+) -> np.ndarray:
     """Returns the three panes of one step, with a line of text above each."""
-    large = [panes.upscale(pane, scale) for pane in panes.panes_at(comparison, rollout, step)]
+    small = panes.panes_at(comparison, rollout, step, tolerance)
+    large = [panes.upscale(pane, scale) for pane in small]
     height, width, _ = large[0].shape
     size = (_HEADER + height + _GAP, 3 * width + 4 * _GAP, 3)
     image = np.full((size[0] + size[0] % 2, size[1] + size[1] % 2, 3), panes.BACKGROUND, np.uint8)
-    captions = panes.captions_at(comparison, rollout, step)
+    captions = panes.captions_at(comparison, rollout, step, tolerance)
     names = (f"STEP {step} MODEL", "REAL", "DIFFERENCE")
     for place, (pane, (caption, colour)) in enumerate(zip(large, captions, strict=True)):
         left = _GAP + place * (width + _GAP)

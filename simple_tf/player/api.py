@@ -13,8 +13,11 @@ from simple_tf.data.png import encode_frame
 from simple_tf.evaluation.comparison import Comparison
 from simple_tf.evaluation.motion_quality import TOLERANCE
 from simple_tf.evaluation.panes import difference
+from simple_tf.evaluation.video import NoEncoderError
 from simple_tf.player.places import Place, Places
 from simple_tf.player.session import Moment, Session, Side
+
+_HOTTEST = 1e6
 
 
 class RequestError(ValueError):
@@ -54,8 +57,7 @@ class Api:
 
         Args:
             name: "about"; "start", at a `place` or at any of a `kind`; "step", with an `action` or
-                with that of the policy, which `sees` one of the games and has a `temperature`; or
-                "video".
+                with that of a `chooser`, who may have a `temperature`; or "video".
             arguments: by their names.
 
         Raises:
@@ -82,32 +84,46 @@ class Api:
 
     def _step(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         action = arguments.get("action")
-        if action is not None and type(action) is not int:
+        if action is None:
+            temperature = arguments.get("temperature", 1.0)
+            if type(temperature) not in (int, float) or not temperature < _HOTTEST:
+                raise RequestError(f"a temperature is a number below {_HOTTEST:g}")
+            action = self._session.choice(arguments.get("chooser", "dream"), float(temperature))
+        if type(action) is not int:
             raise RequestError(f"an action is a whole number, not {action!r}")
-        temperature = arguments.get("temperature", 1.0)
-        if type(temperature) not in (int, float):
-            raise RequestError(f"a temperature is a number, not {temperature!r}")
-        return to_json(self._session.step(action, arguments.get("sees", "dream"), temperature))
+        return to_json(self._session.step(action))
 
     def _video(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return {"path": str(self._write_video(self._session.comparison()))}
+        comparison = self._session.comparison()
+        try:
+            return {"path": str(self._write_video(comparison))}
+        except (OSError, NoEncoderError) as error:
+            raise RequestError(f"the video could not be written: {error}") from error
+
+    def close(self) -> None:
+        """Ends the games."""
+        self._session.close()
 
 
 def to_json(moment: Moment) -> dict[str, Any]:
     """Returns a moment as plain values, its pictures as data URLs."""
-    fields = {"place": moment.place._asdict(), "step": moment.step, "action": moment.action}
+    fields = {
+        "place": moment.place._asdict(),
+        "start": moment.start,
+        "step": moment.step,
+        "action": moment.action,
+    }
     if moment.real is None or moment.screen is None:
         return {**fields, "dream": _side(moment.dream), "real": None}
     dream, real = moment.dream.frame, moment.real.frame
-    # A palette's nearest colour is not a mistake that anybody looks for.
-    wrong = (np.abs(dream.astype(np.int32) - real) > TOLERANCE).any(axis=-1, keepdims=True)
+    different = difference(dream, real, TOLERANCE)
     return {
         **fields,
         "dream": _side(moment.dream),
         "real": {**_side(moment.real), "score": moment.score, "over": moment.over},
         "screen": _picture(moment.screen),
-        "difference": _picture(difference(dream, real) * wrong),
-        "wrong": float(wrong.mean()),
+        "difference": _picture(different),
+        "wrong": float(different.any(axis=-1).mean()),
     }
 
 

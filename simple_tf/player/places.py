@@ -12,7 +12,8 @@ from simple_tf.seeding import derive_seed
 
 KINDS = ("anywhere", "beginning", "reward")
 
-# How many steps before a reward: long enough to see it coming, and to do something about it.
+# How many steps before the one that earns: long enough to see it coming, and to do something about
+# it.
 _LEAD = 10
 
 
@@ -53,6 +54,11 @@ class Places:
                 "step after them"
             )
         self._by_key = {episode.key: episode for episode in self._episodes}
+        self._rewards = [
+            (number, int(step))
+            for number, episode in enumerate(self._episodes)
+            for step in np.flatnonzero(episode.rewards)
+        ]
         self._seed = seed
         self._draws = 0
 
@@ -61,7 +67,7 @@ class Places:
 
         Args:
             kind: "anywhere"; the "beginning" of an episode; or shortly before a "reward" other
-                than 0.
+                than 0, which comes if the episode's own actions are taken.
 
         Raises:
             ValueError: there is no such kind, or nothing was ever earned or lost.
@@ -76,11 +82,10 @@ class Places:
             rooms = [episode.num_steps - self._first for episode in self._episodes]
             chosen = int(rng.choice(len(rooms), p=np.array(rooms) / sum(rooms)))
             return self._place(chosen, self._first + int(rng.integers(rooms[chosen])))
-        rewards = [(n, t) for n, e in enumerate(self._episodes) for t in np.flatnonzero(e.rewards)]
-        if not rewards:
+        if not self._rewards:
             raise ValueError("nothing has been earned or lost in these episodes yet")
-        chosen, step = rewards[int(rng.integers(len(rewards)))]
-        return self._place(chosen, int(step) - _LEAD)
+        chosen, step = self._rewards[int(rng.integers(len(self._rewards)))]
+        return self._place(chosen, step - _LEAD)
 
     def episode_of(self, place: Place) -> StoredEpisode:
         """Returns the episode of a place.

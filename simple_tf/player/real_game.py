@@ -58,5 +58,6 @@ class RealGame:
         return self._game.screen()
 
     def close(self) -> None:
-        """Ends the game."""
+        """Ends the game; nothing can be asked of it any more."""
         self._game.close()
+        del self._view, self._game

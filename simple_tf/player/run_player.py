@@ -6,6 +6,7 @@ from pathlib import Path
 
 from simple_tf.data.store import EpisodeStore
 from simple_tf.evaluation.comparison import Comparison
+from simple_tf.evaluation.motion_quality import TOLERANCE
 from simple_tf.evaluation.video import comparison_video, write_video
 from simple_tf.player.api import Api
 from simple_tf.player.critic import Critic
@@ -33,11 +34,15 @@ def player_of_run(run: SavedRun, seed: int, videos: Path) -> Api:
     real = RealGame(run.source, model.num_input_frames)
     places = Places(store.episodes, model.num_input_frames, seed)
     environment = learners.policy_trainer.environment
-    session = Session(
-        places, Dream(model, seed), real, Critic(learners.network), environment.reward_kind, seed
-    )
-    session.start(places.draw("anywhere"))
-    session.step(0)  # What has to be compiled is compiled now, while nobody waits for a game.
+    dream, critic = Dream(model, seed), Critic(learners.network)
+
+    def begin() -> Session:
+        return Session(places, dream, real, critic, environment.reward_kind, seed)
+
+    # What has to be compiled is compiled now, while nobody waits for a game.
+    first = begin()
+    first.start(places.draw("anywhere"))
+    first.step(0)
     position = run.position()
     about = {
         "game": run.source.name,
@@ -48,7 +53,7 @@ def player_of_run(run: SavedRun, seed: int, videos: Path) -> Api:
         "rollout_length": environment.rollout_length,
         "reward_kind": environment.reward_kind,
     }
-    return Api(session, places, about, lambda comparison: _write(videos, comparison))
+    return Api(begin(), places, about, lambda comparison: _write(videos, comparison))
 
 
 def _write(videos: Path, comparison: Comparison) -> Path:
@@ -56,4 +61,6 @@ def _write(videos: Path, comparison: Comparison) -> Path:
     number = 1
     while any(videos.glob(f"played_{number:03d}.*")):
         number += 1
-    return write_video(videos / f"played_{number:03d}.mp4", comparison_video(comparison, (0,)))
+    return write_video(
+        videos / f"played_{number:03d}.mp4", comparison_video(comparison, (0,), tolerance=TOLERANCE)
+    )

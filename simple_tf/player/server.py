@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.server
 import importlib.resources
 import json
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from simple_tf.player.api import Api, RequestError
 
 _JSON = "application/json"
 _LARGEST_REQUEST = 1 << 16
+_THIS_MACHINE = ("127.0.0.1", "localhost")
 
 
 class AddressError(OSError):
@@ -23,10 +26,9 @@ class AddressError(OSError):
 
 
 class Server:
-    """A web server with one page.
+    """A web server with one page, listening from the beginning, answering while it is `running`.
 
     Args:
-        api: answers what the page asks for, one request at a time.
         host: the address to listen at.
         port: of it; 0: any that is free.
 
@@ -34,33 +36,38 @@ class Server:
         AddressError: somebody else listens there, or it is not this machine's.
     """
 
-    def __init__(self, api: Api, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self._host = host
-        lock = threading.Lock()
-
-        class Handler(_Handler):
-            def answer(self, name: str, arguments: Any) -> dict[str, Any]:
-                with lock:
-                    return api.answer(name, arguments)
-
+        self._lock = threading.Lock()
         try:
-            self._server = http.server.ThreadingHTTPServer((host, port), Handler)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
+            self._server = http.server.ThreadingHTTPServer(
+                (host, port), http.server.BaseHTTPRequestHandler
+            )
+        except OSError as error:
             raise AddressError(
-                f"Cannot serve at {host}:{port} ({reason}). --port=0 takes any free port."
+                f"Cannot serve at {host}:{port}: {error.strerror}. --port=0 takes any free port."
             ) from error
-        self._server.daemon_threads = True
+        self._server.daemon_threads = True  # Connections that a page keeps open end with us.
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds the page."""
-        host = "localhost" if self._host in ("127.0.0.1", "0.0.0.0", "") else self._host
-        return f"http://{host}:{self._server.server_port}/"
+        """Where a browser finds the page."""
+        everywhere = self._host in ("0.0.0.0", "")
+        host = socket.gethostname() if everywhere else self._host
+        return (
+            f"http://{'localhost' if host in _THIS_MACHINE else host}:{self._server.server_port}/"
+        )
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Serves in a thread of its own while entered."""
+    def running(self, api: Api) -> Iterator[None]:
+        """Answers in threads of its own while entered; leaves when the work at hand is done.
+
+        Args:
+            api: answers what the page asks for, one request at a time.
+        """
+        # Another site's name that leads here is not ours: its pages must not play.
+        hosts = _THIS_MACHINE if self._host in _THIS_MACHINE else None
+        self._server.RequestHandlerClass = functools.partial(_Handler, api, self._lock, hosts)
         thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True)
         thread.start()
         try:
@@ -69,6 +76,8 @@ class Server:
             self._server.shutdown()
             thread.join()
             self._server.server_close()
+            with self._lock:  # A video may be half written.
+                api.close()
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -78,9 +87,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # Or every answer would wait for its last packet's turn.
     wbufsize = -1  # Head and body in one piece.
 
-    def answer(self, name: str, arguments: Any) -> dict[str, Any]:
-        """Answers a request, or raises RequestError."""
-        raise NotImplementedError
+    def __init__(
+        self, api: Api, lock: threading.Lock, hosts: Collection[str] | None, *arguments: Any
+    ) -> None:
+        self._api, self._lock, self._hosts = api, lock, hosts
+        super().__init__(*arguments)
 
     def do_GET(self) -> None:
         """The page."""
@@ -93,7 +104,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """A request of the page, with JSON: /api/NAME."""
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > _LARGEST_REQUEST:
+        if not length.isdecimal() or int(length) > _LARGEST_REQUEST:
             self.close_connection = True  # Nobody knows where the next request would begin.
             self._send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this is no request of the page")
             return
@@ -102,8 +113,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.headers.get_content_type() != _JSON:
             self._send_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"requests are {_JSON}")
             return
+        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        if self._hosts is not None and host not in self._hosts:
+            self._send_error(HTTPStatus.FORBIDDEN, f"this is not {host or 'a machine'}")
+            return
         try:
-            answer = self.answer(self.path.removeprefix("/api/"), json.loads(body))
+            arguments = json.loads(body)
+            with self._lock:
+                answer = self._api.answer(self.path.removeprefix("/api/"), arguments)
         except RequestError as error:
             self._send_error(HTTPStatus.BAD_REQUEST, str(error))
         except ValueError:  # Of `json.loads`.

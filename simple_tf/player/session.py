@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simple_tf.data.codec import read_frames
+from simple_tf.data.codec import StoredEpisode, read_frames
 from simple_tf.data.reward_ages import reward_ages
 from simple_tf.envs.simulated_environment import LOWEST_REWARD
 from simple_tf.evaluation.comparison import Comparison
@@ -17,7 +17,7 @@ from simple_tf.player.places import Place, Places
 from simple_tf.player.real_game import RealGame
 from simple_tf.seeding import derive_seed
 
-SEEN = ("dream", "real")
+CHOOSERS = ("dream", "real", "record")
 
 # Steps that a video may show: more would fill the memory of who plays for hours.
 _KEPT = 2000
@@ -47,6 +47,7 @@ class Moment:
 
     Attributes:
         place: where they started from.
+        start: how many starts there have been.
         step: how many steps have been played since.
         action: that of the last step; None at the start.
         dream: the learned game.
@@ -57,6 +58,7 @@ class Moment:
     """
 
     place: Place
+    start: int
     step: int
     action: int | None
     dream: Side
@@ -71,8 +73,8 @@ class _Recorded(NamedTuple):
 
     simulated: np.ndarray
     real: np.ndarray
-    simulated_reward: int
-    real_reward: int
+    simulated_reward: float
+    real_reward: float
 
 
 class Session:
@@ -104,6 +106,7 @@ class Session:
         self._seed = seed
         self._starts = 0
         self._moment: Moment | None = None
+        self._episode: StoredEpisode | None = None
         self._first_frame = np.zeros(0, np.uint8)
         self._recorded: list[_Recorded] = []
 
@@ -116,16 +119,18 @@ class Session:
         episode = self._places.episode_of(place)
         known = self._dream.model.num_input_frames
         frames = read_frames(episode, place.step - known + 1, known)
+        self._moment = None  # Until both are there.
+        self._real.go_to(episode, place.step)
         age = int(reward_ages(episode.rewards)[place.step])
         self._dream.start(frames, episode.actions[place.step - known + 1 : place.step], age)
-        self._real.go_to(episode, place.step)
         self._starts += 1
-        self._first_frame, self._recorded = frames[-1], []
+        self._episode, self._recorded = episode, []
+        self._first_frame = frames[-1]
         same = np.array_equal(self._real.observation, frames)
-        opinion = self._critic(frames)
-        side = Side(frames[-1], 0.0, 0.0, opinion)
+        side = Side(frames[-1], 0.0, 0.0, self._critic(frames))
         self._moment = Moment(
             place=place,
+            start=self._starts,
             step=0,
             action=None,
             dream=side,
@@ -136,45 +141,64 @@ class Session:
         )
         return self._moment
 
-    def step(
-        self, action: int | None = None, sees: str = "dream", temperature: float = 1.0
-    ) -> Moment:
+    def step(self, action: int) -> Moment:
         """Plays a step of both games.
 
-        Args:
-            action: somebody's choice; None: the policy's.
-            sees: which game the policy looks at, "dream" or "real".
-            temperature: of the policy's choice.
-
         Raises:
-            ValueError: there is no such action or game, or nothing has been started.
+            ValueError: there is no such action, or nothing has been started.
         """
-        before = self._moment
-        if before is None:
-            raise ValueError("nothing has been started yet")
-        if action is None:
-            action = self._choose(before, sees, temperature)
+        before = self._started()
         last_action = self._dream.model.num_actions - 1
         if not 0 <= action <= last_action:
             raise ValueError(f"there is no action {action}: they are 0..{last_action}")
-        probabilities = self._dream.step(action)
-        self._moment = dataclasses.replace(
+        # First what may fail: a game of one's own.
+        rewards = None if before.real is None else self._real.step(action)
+        paid = self._paid(self._dream.step(action))
+        after = dataclasses.replace(
             before,
             step=before.step + 1,
             action=action,
-            dream=self._after(before.dream, self._dream.observation, self._paid(probabilities)),
+            dream=self._after(before.dream, self._dream.observation, paid),
         )
-        if before.real is not None:
-            reward, raw_reward = self._real.step(action)
-            self._moment = dataclasses.replace(
-                self._moment,
-                real=self._after(before.real, self._real.observation, reward),
-                score=before.score + raw_reward,
+        if before.real is not None and rewards is not None:
+            after = dataclasses.replace(
+                after,
+                real=self._after(before.real, self._real.observation, rewards.reward),
+                score=before.score + rewards.raw_reward,
                 screen=self._real.screen(),
                 over=self._real.over,
             )
-            self._record(self._moment, probabilities)
-        return self._moment
+            self._record(before, after)
+        self._moment = after
+        return after
+
+    def choice(self, chooser: str, temperature: float = 1.0) -> int:
+        """Returns the next action of somebody else.
+
+        Args:
+            chooser: the policy, which looks at the "dream" or at the "real" game; or the "record":
+                whoever played the episode.
+            temperature: of the policy's choice.
+
+        Raises:
+            ValueError: there is no such chooser, or it has nothing to go by.
+        """
+        now = self._started()
+        if chooser not in CHOOSERS:
+            raise ValueError(f"{chooser!r} is none of those who can play: {', '.join(CHOOSERS)}")
+        if chooser == "record":
+            step = now.place.step + now.step
+            if self._episode is None or step >= self._episode.num_steps:
+                raise ValueError("the record of this episode ends here")
+            return int(self._episode.actions[step])
+        if temperature < 0:
+            raise ValueError(f"a temperature is 0 or more, not {temperature}")
+        side = now.dream if chooser == "dream" else now.real
+        if side is None:
+            raise ValueError("the real game is not beside this dream")
+        seed = derive_seed(self._seed, "player: policy", self._starts, now.step)
+        probabilities = side.opinion.probabilities(temperature)
+        return int(np.random.default_rng(seed).choice(len(probabilities), p=probabilities))
 
     def comparison(self) -> Comparison:
         """Returns the steps since the start, the first of them if they are very many.
@@ -187,31 +211,28 @@ class Session:
         columns = [np.stack(column)[None] for column in zip(*self._recorded, strict=True)]
         return Comparison(self._first_frame[None], *columns)
 
+    def close(self) -> None:
+        """Ends the real game."""
+        self._moment = None
+        self._real.close()
+
+    def _started(self) -> Moment:
+        if self._moment is None:
+            raise ValueError("nothing has been started yet")
+        return self._moment
+
     def _after(self, before: Side, observation: np.ndarray, reward: float) -> Side:
         opinion = self._critic(observation)
         return Side(observation[-1].copy(), reward, before.total + reward, opinion)
 
-    def _record(self, moment: Moment, probabilities: np.ndarray) -> None:
-        assert moment.real is not None
-        if len(self._recorded) < _KEPT:
-            likeliest = int(np.argmax(probabilities)) + int(LOWEST_REWARD)
-            frames = moment.dream.frame, moment.real.frame
-            self._recorded.append(_Recorded(*frames, likeliest, int(moment.real.reward)))
+    def _record(self, before: Moment, after: Moment) -> None:
+        """Keeps a step for a video; where the game is over there is nothing to compare with."""
+        if after.real is None or before.over or len(self._recorded) >= _KEPT:
+            return
+        frames = after.dream.frame, after.real.frame
+        self._recorded.append(_Recorded(*frames, after.dream.reward, after.real.reward))
 
     def _paid(self, probabilities: np.ndarray) -> float:
         if self._reward_kind == "likeliest":
             return float(np.argmax(probabilities) + LOWEST_REWARD)
         return float(probabilities @ (np.arange(len(probabilities)) + LOWEST_REWARD))
-
-    def _choose(self, before: Moment, sees: str, temperature: float) -> int:
-        """Draws the policy's action."""
-        if sees not in SEEN:
-            raise ValueError(f"a policy sees one of {', '.join(SEEN)}, not {sees!r}")
-        if temperature < 0:
-            raise ValueError(f"a temperature is 0 or more, not {temperature}")
-        side = before.dream if sees == "dream" else before.real
-        if side is None:
-            raise ValueError("the real game is not beside this dream")
-        seed = derive_seed(self._seed, "player: policy", self._starts, before.step)
-        probabilities = side.opinion.probabilities(temperature)
-        return int(np.random.default_rng(seed).choice(len(probabilities), p=probabilities))

@@ -46,7 +46,20 @@ def ask(url, name, **content):
 
 def test_a_run_is_played_and_filmed_until_ctrl_c(tiny_run):
     command = [sys.executable, "-m", "simple_tf.play", f"--run={tiny_run}", "--port=0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            _play_and_film(tiny_run, process)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr.strip() == "Stopping after the work at hand; once more ends at once."
+
+
+def _play_and_film(tiny_run, process):
     assert process.stdout.readline() == f"Loading {tiny_run} ...\n"
     line = process.stdout.readline()
     url = re.fullmatch(r"Play pong at (http://localhost:\d+/) \(Ctrl-C ends it\)\.\n", line)[1]
@@ -56,21 +69,17 @@ def test_a_run_is_played_and_filmed_until_ctrl_c(tiny_run):
     start = ask(url, "start", kind="beginning")
     assert start["real"]["score"] == 0  # It has come to the same moment of the real game.
     by_hand = [ask(url, "step", action=2) for _ in range(3)]
-    by_policy = [ask(url, "step", sees=sees, temperature=1) for sees in ("dream", "real")]
-    assert [moment["step"] for moment in by_hand + by_policy] == [1, 2, 3, 4, 5]
+    by_others = [ask(url, "step", chooser=chooser) for chooser in ("dream", "real", "record")]
+    assert [moment["step"] for moment in by_hand + by_others] == [1, 2, 3, 4, 5, 6]
     video = ask(url, "video")["path"]
     assert video == str(tiny_run / "videos" / "played_001.mp4")
     assert ask(url, "video")["path"].endswith("played_002.mp4")
     assert (tiny_run / "videos" / "played_001.mp4").stat().st_size > 1000
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout) == (130, "")
-    assert stderr.strip() == "Stopping after the work at hand; once more ends at once."
 
 
 def test_a_recorded_run_without_its_checkpoints_cannot_be_played():
     recorded = Path(__file__).parents[2] / "results" / "pong-cpu-0"
-    done = run("play", f"--run={recorded}")
+    done = run("play", f"--run={recorded}", "--port=0")
     assert (done.returncode, done.stdout) == (1, f"Loading {recorded} ...\n")
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1

@@ -5,6 +5,7 @@ import http.client
 import json
 import re
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -37,7 +38,7 @@ def serve(make_session, store):
     """Returns a server's address and what it was asked to film, of a model of the ring game."""
     started = []
 
-    def start(model=None):
+    def start(model=None, write=None):
         films = []
 
         def film(comparison):
@@ -45,8 +46,8 @@ def serve(make_session, store):
             return Path("videos/played_001.mp4")
 
         places = Places(store.episodes, STACK)
-        server = Server(Api(make_session(model), places, ABOUT, film))
-        running = server.running()
+        server = Server()
+        running = server.running(Api(make_session(model), places, ABOUT, write or film))
         running.__enter__()
         started.append(running)
         return server.url, films
@@ -100,7 +101,7 @@ def test_a_game_is_played_over_it(serve):
     assert picture(after["screen"]).shape == SHAPE
     assert after["real"]["score"] == after["real"]["total"] == after["dream"]["total"] > 0
     assert sum(after["dream"]["probabilities"]) == pytest.approx(1.0)
-    assert ask(url, "step", {"sees": "real", "temperature": 0})[1]["action"] == 1
+    assert ask(url, "step", {"chooser": "real", "temperature": 0})[1]["action"] == 1
     assert ask(url, "video") == (200, {"path": "videos/played_001.mp4"})
     assert films[0].horizon == COLUMNS + 5
     assert ask(url, "start", {"kind": "beginning"})[1]["place"]["step"] == STACK - 1
@@ -122,8 +123,14 @@ def test_shades_that_nobody_sees_are_not_differences(serve):
         ("step", {"action": 7}, "there is no action 7: they are 0..1"),
         ("step", {"action": "left"}, "an action is a whole number, not 'left'"),
         ("step", {"action": True}, "an action is a whole number, not True"),
-        ("step", {"temperature": "hot"}, "a temperature is a number, not 'hot'"),
-        ("step", {"sees": "more"}, "a policy sees one of dream, real, not 'more'"),
+        ("step", {"temperature": "hot"}, "a temperature is a number below 1e+06"),
+        ("step", {"temperature": 10**400}, "a temperature is a number below 1e+06"),
+        ("step", {"temperature": -1}, "a temperature is 0 or more, not -1.0"),
+        (
+            "step",
+            {"chooser": "cat"},
+            "'cat' is none of those who can play: dream, real, record",
+        ),
         ("start", {"kind": "end"}, "'end' is none of the places anywhere, beginning, reward"),
         ("start", {"place": 3}, "a place has the whole numbers iteration, episode, step"),
         (
@@ -179,20 +186,59 @@ def test_one_connection_serves_a_whole_game(serve):
     connection.close()
 
 
+def test_pages_of_other_names_are_not_answered(serve):
+    url, _ = serve()
+    headers = {"Content-Type": "application/json", "Host": "evil.example:80"}
+    request = urllib.request.Request(f"{url}api/about", b"{}", headers)
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request)
+
+
+def test_a_video_that_cannot_be_written(serve):
+    def write(comparison):
+        raise PermissionError(13, "Permission denied", "videos")
+
+    url, _ = serve(write=write)
+    ask(url, "start")
+    ask(url, "step", {"action": 0})
+    status, answer = ask(url, "video")
+    assert status == 400
+    assert answer["error"].startswith("the video could not be written: ")
+    assert "Permission denied" in answer["error"]
+
+
+def test_the_work_at_hand_is_done_before_the_server_ends(make_session, store):
+    begun, done = threading.Event(), []
+
+    def write(comparison):
+        begun.set()
+        time.sleep(0.5)
+        done.append(comparison)
+        return Path("video.mp4")
+
+    server = Server()
+    with server.running(Api(make_session(), Places(store.episodes, STACK), ABOUT, write)):
+        ask(server.url, "start")
+        ask(server.url, "step", {"action": 0})
+        threading.Thread(target=lambda: ask(server.url, "video"), daemon=True).start()
+        assert begun.wait(10)
+    assert len(done) == 1
+
+
 def test_an_address_that_is_taken(serve):
     url, _ = serve()
     port = int(re.search(r":(\d+)/", url)[1])
     with pytest.raises(
-        AddressError, match=rf"Cannot serve at 127\.0\.0\.1:{port} \(Address already"
+        AddressError, match=rf"Cannot serve at 127\.0\.0\.1:{port}: Address already"
     ):
-        Server(None, port=port)
+        Server(port=port)
 
 
 def test_the_page_and_the_server_speak_of_the_same():
     """The page's script asks for what the server has, and finds what it looks for on the page."""
     page = PAGE.read_text()
     assert set(re.findall(r'ask\("(\w+)"', page)) == {"about", "start", "step", "video"}
-    assert set(re.findall(r"about\.(\w+)", page)) == set(ABOUT)
+    assert set(re.findall(r"\babout\.(\w+)", page)) == set(ABOUT)
     ids = re.findall(r'\bid="([\w-]+)"', page)
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:at|showReward|chart)\("([\w-]+)"', page))

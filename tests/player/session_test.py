@@ -19,6 +19,10 @@ from ..evaluation.ring import COLUMNS, SHAPE, STACK, RingModel, RingPolicy
 START = Place(1, 1, 40)
 
 
+def play(session, chooser, temperature=1.0):
+    return session.step(session.choice(chooser, temperature))
+
+
 def test_the_real_game_goes_on_as_it_did_when_the_same_actions_are_taken(make_session, store):
     session = make_session()
     episode = store.get((1, 1))
@@ -84,10 +88,10 @@ def test_the_policy_acts_on_what_it_sees(make_session):
     still = RingModel(moves=False)  # In this dream the dot stays where it is.
     session = make_session(still, critic=Homing())
     start = session.start(START)
-    in_dream = [session.step() for _ in range(40)]
+    in_dream = [play(session, "dream") for _ in range(40)]
     assert len({moment.action for moment in in_dream}) == 1
     assert {moment.dream.opinion.value for moment in in_dream} == {start.dream.opinion.value}
-    in_game = [session.step(sees="real") for _ in range(40)]
+    in_game = [play(session, "real") for _ in range(40)]
     assert {moment.real.opinion.value for moment in in_game[20:]} == {7.0, 8.0}
     assert [moment.action for moment in in_game[20:24]] in ([0, 1, 0, 1], [1, 0, 1, 0])
 
@@ -98,15 +102,15 @@ def test_opinions_at_other_temperatures(make_session):
     np.testing.assert_allclose(opinion.probabilities(), [0.2, 0.8], rtol=1e-5)
     np.testing.assert_array_equal(opinion.probabilities(0), [0, 1])
     np.testing.assert_allclose(opinion.probabilities(0.5), np.array([4, 64]) / 68, rtol=1e-5)
-    assert {session.step(temperature=0).action for _ in range(20)} == {1}
-    assert {session.step(temperature=1.0).action for _ in range(60)} == {0, 1}
+    assert {play(session, "dream", 0.0).action for _ in range(20)} == {1}
+    assert {play(session, "dream", 1.0).action for _ in range(60)} == {0, 1}
 
 
 def test_the_same_seed_plays_the_same(make_session):
     def actions():
         session = make_session()
         session.start(START)
-        return [session.step().action for _ in range(30)]
+        return [play(session, "dream").action for _ in range(30)]
 
     assert actions() == actions()
 
@@ -128,23 +132,48 @@ def test_what_was_played_can_be_shown_again(make_session):
     assert comparison.simulated_rewards.sum() == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"action": 2}, r"there is no action 2: they are 0\.\.1"),
-        ({"action": -1}, "there is no action -1"),
-        ({"sees": "nothing"}, "a policy sees one of dream, real, not 'nothing'"),
-        ({"temperature": -1.0}, "a temperature is 0 or more"),
-    ],
-)
-def test_steps_that_cannot_be_played(make_session, arguments, message):
+def test_steps_that_cannot_be_played(make_session):
     session = make_session()
-    with pytest.raises(ValueError, match="nothing has been started"):
-        session.step(0)
+    for impossible in (lambda: session.step(0), lambda: session.choice("dream")):
+        with pytest.raises(ValueError, match="nothing has been started"):
+            impossible()
     session.start(START)
-    with pytest.raises(ValueError, match=message):
-        session.step(**arguments)
+    for action in (2, -1):
+        with pytest.raises(ValueError, match=rf"there is no action {action}: they are 0\.\.1"):
+            session.step(action)
+    with pytest.raises(ValueError, match="'cat' is none of those who can play"):
+        session.choice("cat")
+    with pytest.raises(ValueError, match="a temperature is 0 or more"):
+        session.choice("dream", -1.0)
     assert session.step(0).step == 1  # Nothing was spoilt.
+
+
+def test_the_record_plays_what_was_played(make_session, store):
+    session = make_session()
+    episode = store.get((1, 1))
+    session.start(START)
+    for step in range(40, episode.num_steps):
+        assert play(session, "record").action == episode.actions[step]
+    with pytest.raises(ValueError, match="the record of this episode ends here"):
+        session.choice("record")
+    assert session.step(0).step == episode.num_steps - 40 + 1
+
+
+def test_a_game_that_fails_leaves_the_dream_where_it_was(make_session, monkeypatch):
+    session = make_session()
+    session.start(START)
+    before = session.step(1)
+
+    def fail(action):
+        raise RuntimeError("the cat sat on the joystick")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session._real, "step", fail)
+        with pytest.raises(RuntimeError, match="the cat"):
+            session.step(1)
+    after = session.step(1)
+    assert after.step == before.step + 1
+    np.testing.assert_array_equal(after.dream.frame, after.real.frame)
 
 
 def test_a_game_that_does_not_come_to_the_same_moment_is_left_out(tmp_path, source):
@@ -172,6 +201,6 @@ def test_a_game_that_does_not_come_to_the_same_moment_is_left_out(tmp_path, sour
     assert moment.dream.frame[5, 11, 0] == 255  # The dream goes on.
     assert moment.real is None
     with pytest.raises(ValueError, match="not beside this dream"):
-        session.step(sees="real")
+        session.choice("real")
     with pytest.raises(ValueError, match="nothing has been played beside the real game"):
         session.comparison()
