@@ -159,6 +159,7 @@ def _tests(path: Path) -> Iterator[str]:
     where = str(path.relative_to(ROOT))
     helpers = [p for p in sorted(path.parent.glob("*.py")) if not p.name.endswith("_test.py")]
     helpers += [ROOT / "tests" / "run_pytest.py"] * (path.parent != ROOT / "tests")
+    helpers += _helpers_elsewhere([path, *helpers])
     golden = path.parent / "golden"
     common = {
         "srcs": _relative([path, *helpers]),
@@ -172,6 +173,13 @@ def _tests(path: Path) -> Iterator[str]:
         args = [where, "-m", "slow"]
         extra = {"tags": ["slow"], "timeout": "eternal"}
         yield _target("py_test", name=f"{name}_slow", args=args, **extra, **common, deps=deps)
+
+
+def _helpers_elsewhere(files: Iterable[Path]) -> list[Path]:
+    """Returns what tests import from another folder of tests: `from ..folder.module import`."""
+    nodes = (node for file in files for node in ast.walk(ast.parse(file.read_text())))
+    modules = {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.level == 2}
+    return [ROOT / "tests" / f"{module.replace('.', '/')}.py" for module in sorted(modules)]
 
 
 def _relative(files: Iterable[Path]) -> list[str]:

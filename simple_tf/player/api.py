@@ -101,7 +101,8 @@ class Api:
             raise RequestError(f"the video could not be written: {error}") from error
 
     def close(self) -> None:
-        """Ends the games."""
+        """Ends the games; nothing is answered any more."""
+        self._calls = {}
         self._session.close()
 
 

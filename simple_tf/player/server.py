@@ -113,7 +113,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.headers.get_content_type() != _JSON:
             self._send_error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"requests are {_JSON}")
             return
-        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        host = (self.headers.get("Host") or "").split(":")[0]
         if self._hosts is not None and host not in self._hosts:
             self._send_error(HTTPStatus.FORBIDDEN, f"this is not {host or 'a machine'}")
             return

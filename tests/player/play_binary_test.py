@@ -10,17 +10,7 @@ from pathlib import Path
 
 import pytest
 
-TINY = (
-    "Schedule.iterations=1",
-    "Schedule.initial_interactions=200",
-    "Schedule.interactions_per_iteration=60",
-    "Schedule.world_model_steps=2",
-    "Schedule.policy_updates=1",
-    "ROLLOUT_LENGTH=10",
-    "WorldModelEvaluationPhase.every=0",
-    "in_training/EvaluationProtocol.max_steps=4",
-    "final/EvaluationProtocol.max_steps=4",
-)
+from ..training.killed_runs import TINY, finish
 
 
 def run(module, *arguments):
@@ -31,9 +21,7 @@ def run(module, *arguments):
 @pytest.fixture(scope="module")
 def tiny_run(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "pong"
-    bindings = [f"--gin_bindings={binding}" for binding in TINY]
-    done = run("train", "--gin_file=smoke.gin", "--game=pong", f"--output_dir={path}", *bindings)
-    assert done.returncode == 0, done.stderr
+    finish(path, *TINY)
     return path
 
 

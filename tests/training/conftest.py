@@ -19,24 +19,12 @@ import killed_runs
 SMALL = {"frame_shape": (20, 14, 3), "num_actions": 4, "hidden_size": 8, "compress_steps": 3}
 BITS = {"num_bits": 16, "predictor_units": 12, "posterior_filters": (5, 6)}
 
-TINY = (
-    "Schedule.iterations=1",
-    "Schedule.initial_interactions=200",
-    "Schedule.interactions_per_iteration=60",
-    "Schedule.world_model_steps=2",
-    "Schedule.policy_updates=1",
-    "ROLLOUT_LENGTH=10",
-    "WorldModelEvaluationPhase.every=0",
-    "in_training/EvaluationProtocol.max_steps=4",
-    "final/EvaluationProtocol.max_steps=4",
-)
-
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory):
     """A finished run of Pong, too short to have learned anything."""
     path = tmp_path_factory.mktemp("runs") / "pong"
-    killed_runs.finish(path, *TINY)
+    killed_runs.finish(path, *killed_runs.TINY)
     return path
 
 

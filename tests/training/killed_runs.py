@@ -20,6 +20,19 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+# A run that is over as soon as possible.
+TINY = (
+    "Schedule.iterations=1",
+    "Schedule.initial_interactions=200",
+    "Schedule.interactions_per_iteration=60",
+    "Schedule.world_model_steps=2",
+    "Schedule.policy_updates=1",
+    "ROLLOUT_LENGTH=10",
+    "WorldModelEvaluationPhase.every=0",
+    "in_training/EvaluationProtocol.max_steps=4",
+    "final/EvaluationProtocol.max_steps=4",
+)
+
 SMOKE = ("simple_tf.train", "--gin_file=smoke.gin", "--game=pong")
 
 
