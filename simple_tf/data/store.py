@@ -192,8 +192,8 @@ class EpisodeStore:
         """
         with layout.lock(self._directory):
             gone = [self._episodes.pop(key) for key in list(self._episodes) if key[0] >= iteration]
-            # First the manifest: a store with more files than it counts is whole.
-            self._try_to_write_manifest()
+            # First the manifest, or nothing: a store with more files than it counts is whole.
+            self._write_manifest()
             for episode in gone:
                 episode.path.unlink(missing_ok=True)
         return sum(episode.num_steps for episode in gone)

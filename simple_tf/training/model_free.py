@@ -61,7 +61,7 @@ class ModelFreeExperiment(LoopRun):
         resume: see `RunDirectory.claim`.
         initial_policy: of another run, to start from; its interactions count.
         learner: makes the learner from game, seed and a folder, e.g. `@PPOInRealGame`.
-        checkpoints_to_keep: how many states to keep.
+        checkpoints_to_keep: how many states to keep, at least 2.
         devices: what to compute with; may be others when the run is resumed.
     """
 
