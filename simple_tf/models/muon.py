@@ -37,6 +37,9 @@ class Muon(tf.keras.optimizers.Optimizer):
         beta_1: Adam's.
         beta_2: Adam's.
         epsilon: Adam's.
+        weight_decay: each step takes this share of every weight away, times the learning rate and
+            beside its gradient, see `world_model_adam`. Muon's steps are as large for a gradient of
+            one rare example as for any other: without decay what they have learned by heart stays.
     """
 
     def __init__(
@@ -50,8 +53,9 @@ class Muon(tf.keras.optimizers.Optimizer):
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
+        weight_decay: float = 0.0,
     ) -> None:
-        super().__init__(name="Muon", jit_compile=False)
+        super().__init__(name="Muon", weight_decay=weight_decay or None, jit_compile=False)
         self._learning_rate = self._build_learning_rate(learning_rate)
         self.scale = scale
         self.momentum = momentum
@@ -110,6 +114,7 @@ class Muon(tf.keras.optimizers.Optimizer):
             "beta_1": self.beta_1,
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
+            "weight_decay": self.weight_decay or 0.0,
         }
 
 

@@ -89,6 +89,20 @@ def test_vectors_narrow_matrices_and_what_is_left_out_follow_adam():
         np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-5)
 
 
+def test_each_step_takes_a_share_of_every_weight_away():
+    def apply(weight_decay):
+        matrix, bias = tf.Variable(tf.ones([32, 40]) * 3.0), tf.Variable(tf.ones([40]) * 5.0)
+        random = np.random.RandomState(1)
+        gradients = [tf.constant(random.normal(size=v.shape), tf.float32) for v in (matrix, bias)]
+        optimizer = Muon(learning_rate=0.01, weight_decay=weight_decay)
+        optimizer.apply_gradients(zip(gradients, (matrix, bias), strict=True))
+        return matrix.numpy(), bias.numpy()
+
+    kept, decayed = apply(0.0), apply(0.5)
+    np.testing.assert_allclose(kept[0] - decayed[0], 3.0 * 0.01 * 0.5, rtol=1e-3)
+    np.testing.assert_allclose(kept[1] - decayed[1], 5.0 * 0.01 * 0.5, rtol=1e-3)
+
+
 def test_a_restored_optimizer_goes_on_as_if_never_stopped(tmp_path):
     def make():
         matrix, bias = tf.Variable(tf.ones([32, 40])), tf.Variable(tf.zeros([40]))
