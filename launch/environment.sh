@@ -23,7 +23,12 @@ ensure_environment() {
     python=$(find_python) || return 1
     echo "Making .venv with $("$python" --version)." >&2
     # A machine whose own TensorFlow is to be used says --system-site-packages here.
-    "$python" -m venv ${SIMPLE_TF_VENV_OPTIONS:+"$SIMPLE_TF_VENV_OPTIONS"} .venv || return 1
+    if ! "$python" -m venv ${SIMPLE_TF_VENV_OPTIONS:+"$SIMPLE_TF_VENV_OPTIONS"} .venv; then
+      # Half of it is there: a later call would take it for a whole one.
+      rm -rf .venv
+      echo "Could not make .venv. On Debian and Ubuntu install python3-venv first." >&2
+      return 1
+    fi
   fi
   version=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])') || return 1
   stamp=".venv/installed-$({ cat setup.py "launch/constraints-$version.txt"; echo "$extras $PWD"; } \
@@ -31,6 +36,10 @@ ensure_environment() {
 print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest()[:16])')"
   if [ -e "$stamp" ]; then
     return
+  fi
+  if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+    echo "$PWD/.venv has no pip, so that nothing can be installed there. Remove it and start again." >&2
+    return 1
   fi
   echo "Installing simple_tf${extras:+ with the extras $extras} into .venv. The first time this" \
     "downloads TensorFlow and its companions (1.9 GB installed) and takes a few minutes." >&2

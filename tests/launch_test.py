@@ -279,6 +279,37 @@ def test_a_dry_run_needs_no_sweep_and_no_environment_and_leaves_nothing(gpus, ch
     assert "simple_tf needs Python 3.10 or 3.11; found neither" in without.stderr
 
 
+def test_an_environment_that_cannot_be_made_whole_is_not_left_behind(machine, checkout):
+    # As on Debian without python3-venv: there is a Python when it fails, and no pip.
+    machine.has(
+        "half",
+        f"""#!/bin/bash
+[[ "$*" == *venv* ]] || exec {sys.executable} "$@"
+mkdir -p .venv/bin && ln -s {sys.executable} .venv/bin/python; exit 1
+""",
+    )
+    environment = machine.environment | {"PYTHON": str(machine.folder / "half")}
+    command = ["bash", str(checkout / "launch" / "local.sh"), "--gin_file=smoke.gin"]
+    options = {"env": environment, "cwd": checkout, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **options)
+    assert done.returncode != 0
+    assert "install python3-venv first" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def test_an_environment_without_pip_is_named(machine, checkout):
+    shutil.copy(ROOT / "setup.py", checkout)
+    python = checkout / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/bash\n[[ "$*" == *pip* ]] && exit 1\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    command = ["bash", str(checkout / "launch" / "local.sh"), "--gin_file=smoke.gin"]
+    options = {"env": machine.environment, "cwd": checkout, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **options)
+    assert done.returncode != 0
+    assert f"{checkout}/.venv has no pip" in done.stderr
+
+
 def test_slurm_is_given_a_job_array_that_can_be_requeued(machine):
     machine.has("sbatch", '#!/bin/bash\necho "sbatch $*" >>"$CALLS"\necho "42;cluster"\n')
     options = ("--parallel=3", "--train_flag=--verbosity=1", "--", "--gres=gpu:1", "--time=1:00:00")

@@ -16,8 +16,8 @@ TIE = "tie"
 NOTE = (
     "Final evaluations of our own runs: mean over seeds, ± standard deviation over seeds where "
     "there are at least 3. Runs are compared if all that they have played agrees within 10 %. "
-    "SimPLe's last policy was not trained on its last collection, which may have decided, though, "
-    "that an earlier policy was kept."
+    "SimPLe's last collection is played after all training: nothing is trained on it, but where "
+    "policies are selected it may decide that an earlier one is the final one."
 )
 
 # Budgets that differ by less than this are the same.
@@ -89,7 +89,7 @@ def summary(rows: Sequence[Comparison]) -> str:
     wins = ", ".join(f"{name} in {judged.count(name)}" for name in LEARNERS)
     ties = f", {judged.count(TIE)} tied" if TIE in judged else ""
     number = f"{len(judged)} comparison{'s' * (len(judged) > 1)}"
-    return f"Of {number} with all three, the highest mean has: {wins}{ties}."
+    return f"Of {number} with all three, the highest mean (of one seed, too) has: {wins}{ties}."
 
 
 def cells(row: Comparison) -> list[str]:
