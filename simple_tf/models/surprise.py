@@ -93,17 +93,17 @@ def _compiled_wrong() -> tf.types.experimental.GenericFunction:
 
 def _wrong_pixels(episode: StoredEpisode, usual: tf.Tensor) -> list[np.ndarray]:
     """Returns the wrong pixels of an episode's frames, packed, in pieces of [frames, bytes]."""
-    frames = codec.read_frames(episode, 0, episode.num_frames)
     pieces = []
-    for begin in range(0, len(frames), _FRAMES_PER_CALL):
+    for begin in range(0, episode.num_frames, _FRAMES_PER_CALL):
+        first, end = max(begin - 2, 0), min(begin + _FRAMES_PER_CALL, episode.num_frames)
+        frames = codec.read_frames(episode, first, end - first)
         # Always as many, so that it compiles once; the first two frames are compared with
         # themselves, and what is beyond the end is left out.
-        places = np.minimum(np.arange(begin, begin + _FRAMES_PER_CALL), len(frames) - 1)
-        earlier = [np.maximum(places - back, 0) for back in (2, 1)]
-        now = frames[earlier[1]]
-        pixels = _compiled_wrong()(frames[earlier[0]], now, frames[places], usual).numpy()
+        places = np.minimum(np.arange(begin, begin + _FRAMES_PER_CALL), end - 1)
+        before, now, after = (frames[np.maximum(places - back, 0) - first] for back in (2, 1, 0))
+        pixels = _compiled_wrong()(before, now, after, usual).numpy()
         pixels[places < 2] = False
-        pixels = pixels[: len(frames) - begin]
+        pixels = pixels[: end - begin]
         pieces.append(np.packbits(pixels.reshape(len(pixels), -1), axis=1))
     return pieces
 

@@ -36,7 +36,8 @@ def write_dream(
     folder: Path, model: WorldModel, starts: StartSampler, network: tf.keras.Model, seed: int
 ) -> Path:
     """Writes a few rollouts of the policy in the world model."""
-    environment = SimulatedEnvironment(model, starts, batch_size=_ROLLOUTS, seed=seed)
+    # As a whole: parts that gin has for the rollouts of training need not divide these few.
+    environment = SimulatedEnvironment(model, starts, batch_size=_ROLLOUTS, parts=1, seed=seed)
     images = dream_video(environment, PolicyPlayer(network, 1.0, seed))
     return write_video(folder / "dream.mp4", images, DREAM_FRAMES_PER_SECOND)
 

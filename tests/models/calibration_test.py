@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from simple_tf.data import frame_sample
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.frame_sample import sample_frames
@@ -43,6 +44,16 @@ def test_frames_are_evenly_spaced_over_the_episodes(store):
     assert numbers(sample_frames(store, 0, 5)) == everything[::3]
     assert numbers(sample_frames(store, 0, 2)) == everything[::7]
     assert numbers(sample_frames(store, 1, 100))[0] == 100
+
+
+def test_of_large_frames_there_are_as_many_as_have_room_but_not_next_to_none(store, monkeypatch):
+    everything = [*range(8), *range(20, 25)]
+    monkeypatch.setattr(frame_sample, "_FEWEST_FRAMES", 2)
+    monkeypatch.setattr(frame_sample, "_MAX_BYTES", 5 * int(np.prod(SHAPE)))
+    assert numbers(sample_frames(store, 0, 100)) == everything[::3]
+    assert numbers(sample_frames(store, 0, 2)) == everything[::7]
+    monkeypatch.setattr(frame_sample, "_MAX_BYTES", 1)
+    assert numbers(sample_frames(store, 0, 100)) == everything[::7]
 
 
 def test_the_palette_grows_by_each_iteration_and_keeps_its_indices(store):

@@ -6,6 +6,7 @@ import pytest
 from simple_tf.data.description import StoreDescription
 from simple_tf.data.episode import EpisodeRecorder
 from simple_tf.data.store import EpisodeStore
+from simple_tf.models import surprise
 from simple_tf.models.surprise import _compiled_wrong, _usual, frame_surprises
 
 SHAPE = (24, 24, 1)
@@ -54,6 +55,16 @@ def test_frames_in_which_the_ball_has_turned_are_the_most_surprising(episodes):
         assert surprises[turned].min() > np.quantile(surprises[others], 0.99)
         assert surprises[turned].mean() > 2 * surprises[others].mean()
         np.testing.assert_array_equal(surprises[:2], 0)
+
+
+@pytest.mark.parametrize("frames", [7, 64, 300])
+def test_how_many_frames_are_looked_at_in_one_call_makes_no_difference(
+    episodes, monkeypatch, frames
+):
+    expected = frame_surprises(episodes)
+    monkeypatch.setattr(surprise, "_FRAMES_PER_CALL", frames)
+    for one, other in zip(frame_surprises(episodes), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_same_play_is_as_surprising_again(episodes):
