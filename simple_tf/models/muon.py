@@ -20,6 +20,12 @@ _FLOOR = 1e-7
 # nearly nothing, their rounding errors grow about twelvefold each time: five times are too many for
 # the products of a GPU (TF32) or a TPU (bfloat16), and ten for float32.
 _IN_A_ROW = 3
+# A momentum that is less than this share of what it has lately been makes a smaller step, by as
+# much: orthogonal steps have no size of their own, and a matrix without any gradient, as a reward's
+# while all rewards are predicted well enough, would drift on for hundreds of steps.
+_FADED = 0.01
+# What "lately" is: the peak that a momentum is compared with falls by this factor in each step.
+_PEAK_KEPT = 0.999
 
 
 @gin.configurable
@@ -72,13 +78,13 @@ class Muon(tf.keras.optimizers.Optimizer):
         return is_matrix and not any(part in variable.name for part in self.left_out)
 
     def build(self, var_list: list[tf.Variable]) -> None:
-        """Creates the first moments, and the second ones where they are needed."""
+        """Creates the first moments and the second ones."""
         super().build(var_list)
         if getattr(self, "_built", False):
             return
         self._built = True
         self._first = [self.add_variable_from_reference(v, "first") for v in var_list]
-        # Where unused, not empty: TensorFlow cannot send an empty variable between workers.
+        # Of a matrix, the peak of its momentum's norm instead.
         shapes = [[1] if self.is_orthogonal(v) else v.shape for v in var_list]
         self._second = [
             self.add_variable(shape, name=f"second/{variable._shared_name}")
@@ -89,14 +95,19 @@ class Muon(tf.keras.optimizers.Optimizer):
         """Applies one gradient."""
         index = self._index_dict[self._var_key(variable)]
         gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
-        rate, first = tf.cast(self.learning_rate, variable.dtype), self._first[index]
+        rate = tf.cast(self.learning_rate, variable.dtype)
+        first, second = self._first[index], self._second[index]
         if self.is_orthogonal(variable):
             first.assign(self.momentum * first + gradient)
-            step = orthogonal(self.momentum * first + gradient, self.repetitions)
+            ahead = self.momentum * first + gradient
+            norm = tf.norm(ahead)
+            second.assign(tf.maximum(_PEAK_KEPT * second, norm))
+            faded = tf.minimum(tf.math.divide_no_nan(norm, _FADED * second[0]), 1.0)
+            step = faded * orthogonal(ahead, self.repetitions)
             # An orthogonal matrix of m rows and n columns has entries of 1 / sqrt(max(m, n)).
             variable.assign_sub(rate * self.scale * max(variable.shape) ** 0.5 * step)
             return
-        second, number = self._second[index], tf.cast(self.iterations + 1, variable.dtype)
+        number = tf.cast(self.iterations + 1, variable.dtype)
         first.assign_add((gradient - first) * (1.0 - self.beta_1))
         second.assign_add((tf.square(gradient) - second) * (1.0 - self.beta_2))
         rate = rate * tf.sqrt(1.0 - self.beta_2**number) / (1.0 - self.beta_1**number)

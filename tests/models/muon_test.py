@@ -71,6 +71,25 @@ def test_steps_of_matrices_have_the_size_that_is_asked_for_whatever_the_gradient
     assert np.sum(variable.numpy() * gradient.numpy()) < 0.0
 
 
+def test_a_matrix_without_any_gradient_soon_stands_still():
+    variable, optimizer = tf.Variable(tf.zeros([64, 192])), Muon(learning_rate=0.01)
+    apply = tf.function(lambda gradient: optimizer.apply_gradients([(gradient, variable)]))
+    optimizer.build([variable])
+    apply(tf.constant(RANDOM.normal(size=(64, 192)), tf.float32))
+    nothing, sizes, before = tf.zeros([64, 192]), [], variable.numpy()
+    for _ in range(200):
+        apply(nothing)
+        sizes.append(np.linalg.norm(variable.numpy() - before))
+        before = variable.numpy()
+    # Momentum carries it on for a while; without an end to it, it would go as far in every step.
+    assert sizes[50] > 0.8 * sizes[0]
+    assert sizes[150] < 0.1 * sizes[0]
+    assert sizes[199] < 0.01 * sizes[0]
+    gradient = tf.constant(RANDOM.normal(size=(64, 192)), tf.float32)
+    apply(gradient)  # And it goes on as soon as there is something to learn.
+    assert np.linalg.norm(variable.numpy() - before) > 0.8 * sizes[0]
+
+
 def test_vectors_narrow_matrices_and_what_is_left_out_follow_adam():
     def variables():
         return [
